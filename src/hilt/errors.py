@@ -1,0 +1,69 @@
+"""Every exception hilt raises on purpose.
+
+HiltError                    .hint: one line telling the user what to do
+├─ UsageError                the command line or an RPC line cannot be understood
+├─ ConfigError               a file the user wrote is wrong; names the file
+├─ ProviderError             the model's API failed
+│  ├─ AuthError              the key is missing or refused; never retried
+│  ├─ BadRequest             the API will not take this request; never retried
+│  ├─ ContextOverflow        the conversation is larger than the model's window
+│  ├─ RateLimited            asked too often; .retry_after in seconds, or None
+│  └─ Unavailable            the network or the service failed; worth another try
+├─ ToolError                 a tool cannot do what was asked; the text is for the model
+└─ SessionError              a session file cannot be opened, written or found
+
+Denial, interruption and "unknown tool" are values, not exceptions.
+"""
+
+
+class HiltError(Exception):
+    """Base of all: a message for people, and a hint that says what to do."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(HiltError):
+    pass
+
+
+class ConfigError(HiltError):
+    pass
+
+
+class ProviderError(HiltError):
+    pass
+
+
+class AuthError(ProviderError):
+    pass
+
+
+class BadRequest(ProviderError):
+    pass
+
+
+class ContextOverflow(ProviderError):
+    pass
+
+
+class RateLimited(ProviderError):
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class Unavailable(ProviderError):
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class ToolError(HiltError):
+    pass
+
+
+class SessionError(HiltError):
+    pass

@@ -1,0 +1,1 @@
+"""The frozen values everybody speaks. No I/O lives here."""

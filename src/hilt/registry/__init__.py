@@ -1,0 +1,1 @@
+"""Who offers what: contributions by owner, and frozen views of them."""
