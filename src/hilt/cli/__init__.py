@@ -1,1 +1,1 @@
-"""."""
+"""The command line, and the composition root that puts everything together."""

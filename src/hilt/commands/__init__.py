@@ -1,1 +1,1 @@
-"""."""
+"""The built-in slash commands, published to the registry like anyone's."""

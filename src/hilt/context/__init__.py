@@ -1,1 +1,1 @@
-"""."""
+"""What the user wrote for the model to know: instruction files and skills."""

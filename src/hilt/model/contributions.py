@@ -1,9 +1,10 @@
 """What the built-ins and the extensions offer. Each carries its own callable."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from hilt.model.actions import Action
 from hilt.model.content import Args, ResultBlock, Text
@@ -17,8 +18,7 @@ class Effect(StrEnum):
     EXECUTE = "execute"
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """One call of one tool."""
 
     call_id: str
@@ -27,8 +27,7 @@ class Invocation:
     """Show a piece of output while the tool still runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(Struct, frozen=True):
     content: tuple[ResultBlock, ...]
     is_error: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -38,16 +37,14 @@ class ToolOutput:
         return cls((Text(text),), is_error, details)
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """The whole of what a call would do, for the person who must allow it."""
 
     kind: Literal["command", "diff", "json"]
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     name: str
     description: str
     schema: dict[str, Any]
@@ -60,8 +57,7 @@ class Tool:
     """What to show before it runs; without one the arguments are shown as JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     name: str
     """Without the slash; matched case-insensitively."""
     description: str

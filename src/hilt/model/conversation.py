@@ -1,10 +1,10 @@
 """Messages, what they cost, and the rule that every tool call has one result."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from hilt.model.content import AssistantBlock, ResultBlock, Text, ToolCall, UserBlock
 
@@ -129,10 +129,3 @@ def pair_calls(messages: Iterable[Message]) -> list[Message]:
         else:
             paired.append(ToolMessage(results, first.time if first else message.time))
     return paired
-
-
-def add_result(messages: Sequence[Message], result: ToolResult) -> list[Message]:
-    """Append one result, joining it to the tool message that is being filled, if any."""
-    if messages and isinstance(last := messages[-1], ToolMessage):
-        return [*messages[:-1], structs.replace(last, results=(*last.results, result))]
-    return [*messages, ToolMessage((result,), now())]

@@ -65,7 +65,9 @@ class ToolResultAdded(Struct, frozen=True, tag_field="type", tag="tool_result"):
 
 
 class Done(Struct, frozen=True, tag_field="type", tag="done"):
-    pass
+    """The last event of a prompt, exactly one for each."""
+
+    stop: StopReason = "end"
 
 
 class Failed(Struct, frozen=True, tag_field="type", tag="error"):

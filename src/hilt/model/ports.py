@@ -1,6 +1,6 @@
 """The seams: what the agent needs of the world, by role."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ class Provider(Protocol):
 
     name: str
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamItem]: ...
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]: ...
 
     async def aclose(self) -> None: ...
 

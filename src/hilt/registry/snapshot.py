@@ -1,23 +1,22 @@
 """An immutable view of the registry, taken once per model call. Precedence lives here."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 from hilt.model.contributions import Command, Contribution, Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """Who published something. Built-ins come before extensions, then first come first served."""
 
     name: str
     builtin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """A name two owners claim; `owner` kept it."""
 
     kind: Literal["tool", "command"]
@@ -26,20 +25,17 @@ class Conflict:
     refused: str
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedCommand:
+class OwnedCommand(Struct, frozen=True):
     owner: str
     command: Command
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedTool:
+class OwnedTool(Struct, frozen=True):
     owner: str
     tool: Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     tools: Mapping[str, OwnedTool]
     """By exact name, in order of precedence."""
     commands: Mapping[str, OwnedCommand]

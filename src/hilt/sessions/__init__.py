@@ -1,1 +1,1 @@
-"""."""
+"""The session log on disk: append, recover, list, branch, export, undo."""

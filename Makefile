@@ -1,0 +1,45 @@
+# Every target makes what it needs and is quick the second time.
+# Python 3.11 or newer, git and make are enough; PYTHON=python3.12 picks another interpreter.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(READY) ## show hilt at work: offline, without a key, in a scratch directory
+	@sh scripts/show.sh $(BIN)/hilt
+
+test: $(READY) ## run the tests
+	@$(BIN)/pytest
+
+check: $(READY) ## lint, types, import directions
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY) ## format the code and fix what can be fixed
+	@$(BIN)/ruff check --fix-only
+	@$(BIN)/ruff format
+
+bench: $(READY) ## measure, as ratios against a baseline of the same run
+	@$(BIN)/python benchmarks/run.py
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# An install from an earlier Python or an earlier list of dependencies is made anew.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "hilt needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
+	@echo "setting up $(VENV) (once)…"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@

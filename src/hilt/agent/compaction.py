@@ -1,0 +1,117 @@
+"""Making a long conversation short: where to cut, what to ask, when to do it. Pure but for the asking."""
+
+from collections.abc import Sequence
+
+from hilt.model.content import Image, Text, Thinking, ToolCall
+from hilt.model.conversation import AssistantMessage, Message, ToolMessage, UserMessage, user_text
+from hilt.model.models import ModelInfo
+from hilt.model.stream import ModelRequest
+
+KEPT = 4
+"""Messages left as they are at the end."""
+THRESHOLD = 0.85
+"""The part of the context window at which compaction starts by itself."""
+MAX_OUTPUT = 4096
+_RESULT_CHARS = 4000
+
+SYSTEM = """\
+You condense the record of a coding session so that the work can go on without it. Write for the assistant that
+will continue: plain facts, exact names, paths, commands and error texts, nothing invented, no pleasantries.
+Use these headings, and leave a heading out when it has nothing under it:
+
+## Goal
+## Constraints and preferences
+## Done
+## In progress
+## Blocked
+## Decisions, and why
+## Next steps
+## Facts to keep (paths, commands, values, open questions)
+"""
+
+
+def cut_point(messages: Sequence[Message], kept: int = KEPT) -> int:
+    """Index of the first message to keep, or 0 when there is nothing worth cutting.
+
+    The tail never begins with tool results: they stay with the message that asked for them.
+    """
+    cut = len(messages) - kept
+    while cut > 0 and isinstance(messages[cut], ToolMessage):
+        cut -= 1
+    if cut == 1 and isinstance(first := messages[0], UserMessage) and first.summary:
+        return 0  # only an earlier summary would be summarised again
+    return max(cut, 0)
+
+
+def summary_request(messages: Sequence[Message], model: ModelInfo) -> ModelRequest:
+    # Leave room for the answer; three characters a token is on the safe side for code.
+    room = int(model.context_window * 0.6) * 3 if model.context_window else 400_000
+    record = _squeeze("\n\n".join(_as_text(message) for message in messages), room)
+    return ModelRequest(
+        model=model,
+        system=SYSTEM,
+        messages=(user_text(f"The record of the session so far:\n\n{record}\n\nWrite the summary now."),),
+        max_tokens=MAX_OUTPUT,
+    )
+
+
+def estimated_tokens(messages: Sequence[Message]) -> int:
+    """What the conversation will fill: the last reported usage, plus a guess for what came after it."""
+    known, rest = 0, 0
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage) and message.usage.context:
+            known = message.usage.context
+            break
+        rest += len(_as_text(message)) // 4
+        rest += 1500 * _images(message)
+    return known + rest
+
+
+def over_threshold(messages: Sequence[Message], model: ModelInfo) -> bool:
+    if not model.context_window or not cut_point(messages):
+        return False
+    return estimated_tokens(messages) >= THRESHOLD * model.context_window
+
+
+def _as_text(message: Message) -> str:
+    match message:
+        case UserMessage(content=content):
+            return "--- user ---\n" + "\n".join(_block(block) for block in content)
+        case AssistantMessage(content=content):
+            return "--- assistant ---\n" + "\n".join(_block(block) for block in content)
+        case ToolMessage(results=results):
+            return "\n".join(
+                f"--- result of {result.name}{' (error)' if result.is_error else ''} ---\n"
+                + _squeeze("\n".join(_block(block) for block in result.content), _RESULT_CHARS)
+                for result in results
+            )
+
+
+def _block(block: Text | Image | Thinking | ToolCall) -> str:
+    match block:
+        case Text(text=text):
+            return text
+        case Image(mime_type=mime):
+            return f"[image, {mime}]"
+        case Thinking():
+            return ""
+        case ToolCall(name=name, args=args):
+            return f"[calls {name} with {args}]"
+
+
+def _images(message: Message) -> int:
+    match message:
+        case UserMessage(content=content):
+            return sum(isinstance(block, Image) for block in content)
+        case ToolMessage(results=results):
+            return sum(isinstance(block, Image) for result in results for block in result.content)
+        case AssistantMessage():
+            return 0
+
+
+def _squeeze(text: str, limit: int) -> str:
+    """Keep the beginning and, as the newest matters more, twice as much of the end."""
+    if len(text) <= limit:
+        return text
+    head = limit // 3
+    return f"{text[:head]}\n[… {len(text) - limit} characters left out …]\n{text[-(limit - head) :]}"

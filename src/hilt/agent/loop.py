@@ -1,0 +1,240 @@
+"""The loop: ask the model, run the tools it calls, until it stops, is stopped, or takes too many steps.
+
+Free functions over a `Run`; the session decides what runs when.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from hilt.agent.asking import Answer, ask
+from hilt.agent.compaction import cut_point, estimated_tokens, over_threshold, summary_request
+from hilt.agent.permissions import Permissions
+from hilt.agent.retry import RetryPolicy
+from hilt.agent.toolcalls import CUT_OFF, Desk, refuse_calls, run_calls
+from hilt.agent.transcript import Transcript
+from hilt.errors import AuthError, ContextOverflow, HiltError, ProviderError
+from hilt.model.content import Text, ToolCall, text_of
+from hilt.model.conversation import AssistantMessage, StopReason, ToolResult, Usage, UserMessage, now, tool_calls
+from hilt.model.events import (
+    AssistantMessageAdded,
+    CompactionDone,
+    CompactionStarted,
+    Done,
+    Event,
+    Failed,
+    Noticed,
+    Retrying,
+    ToolCalled,
+    ToolResultAdded,
+    TurnEnded,
+    TurnStarted,
+    UsageReported,
+    UserMessageAdded,
+)
+from hilt.model.models import ModelInfo, Reasoning, priced
+from hilt.model.ports import Provider
+from hilt.model.stream import Completed, ModelRequest, ToolSpec
+from hilt.registry.registry import Registry
+from hilt.registry.snapshot import Snapshot
+
+
+class Run(Struct, frozen=True):
+    """What one prompt needs, fixed for its duration."""
+
+    transcript: Transcript
+    provider: Provider
+    model: ModelInfo
+    system: str
+    registry: Registry
+    permissions: Permissions
+    emit: Callable[[Event], Awaitable[None]]
+    steering: Callable[[], Awaitable[list[UserMessage]]]
+    """Messages the user wants delivered at the next tool boundary; emptied by the call."""
+    retry: RetryPolicy
+    reasoning: Reasoning
+    max_steps: int
+
+
+class Outcome(Struct, frozen=True):
+    """How a prompt or a compaction ended."""
+
+    stop: StopReason
+    error: str = ""
+    hint: str = ""
+    text: str = ""
+    """The last assistant text."""
+
+
+async def run_prompt(run: Run, message: UserMessage) -> Outcome:
+    """Deliver a message and see it through. A failure or a cancel is the answer, not an exception.
+
+    `finish` must follow: it is apart so that a cancel can no longer reach it.
+    """
+    try:
+        await _say(run, message)
+        return await _steps(run)
+    except HiltError as error:
+        failed = _failed(error)
+        await run.emit(failed)
+        return Outcome("error", failed.message, failed.hint)
+    except asyncio.CancelledError:
+        return Outcome("aborted", "cancelled")
+
+
+async def finish(run: Run, outcome: Outcome) -> None:
+    await run.transcript.settle()
+    await _warn_if_unsaved(run)
+    await run.emit(Done(outcome.stop))
+
+
+async def compact(run: Run, *, automatic: bool = False) -> str:
+    """Summarise all but the last exchanges. Returns the summary."""
+    messages = run.transcript.messages
+    cut = cut_point(messages)
+    if not cut:
+        raise HiltError("nothing to compact: the conversation is short enough to keep whole")
+    await run.emit(CompactionStarted(automatic, estimated_tokens(messages)))
+    completed = await ask(run.provider, summary_request(messages[:cut], run.model), run.retry, _quietly(run), Answer())
+    summary = text_of(completed.content).strip()
+    if not summary:
+        raise ProviderError("empty summary from the model; the conversation was left as it is")
+    await _count(run, completed.usage)
+    run.transcript.compact(summary, cut)
+    await run.transcript.settle()
+    await run.emit(CompactionDone(summary))
+    return summary
+
+
+async def _steps(run: Run) -> Outcome:
+    for step in range(1, run.max_steps + 1):
+        await run.emit(TurnStarted(step))
+        snapshot = run.registry.snapshot()
+        reply = await _reply(run, snapshot)
+        calls = tool_calls(reply)
+        for call in calls:
+            await run.emit(ToolCalled(call.id, call.name, call.args))
+        await run.emit(TurnEnded(reply.stop))
+        if calls:
+            desk = Desk(snapshot, run.permissions, run.emit, lambda result: _deliver(run, result))
+            if reply.stop == "length":
+                await refuse_calls(calls, CUT_OFF, desk)
+            else:
+                await run_calls(calls, desk)
+            await run.transcript.settle()
+        steered = await run.steering()
+        for message in steered:
+            await _say(run, message)
+        if not calls and not steered:
+            return Outcome(reply.stop, text=text_of(reply.content))
+    error = f"max steps ({run.max_steps}) exceeded"
+    hint = "send another message to go on, or raise the limit with --max-steps"
+    await run.emit(Failed(error, hint, "step_limit"))
+    return Outcome("error", error, hint)
+
+
+async def _say(run: Run, message: UserMessage) -> None:
+    run.transcript.add(message)
+    await run.transcript.settle()
+    await _warn_if_unsaved(run)
+    await run.emit(UserMessageAdded(message.content, message.time))
+
+
+async def _deliver(run: Run, result: ToolResult) -> None:
+    run.transcript.add_result(result)
+    await run.emit(ToolResultAdded(result.call_id, result.name, result.is_error, result.content))
+
+
+async def _reply(run: Run, snapshot: Snapshot) -> AssistantMessage:
+    """One whole assistant message, recorded and announced."""
+    answer = Answer()
+    try:
+        await _compact_if_full(run)
+        completed = await ask(run.provider, _request(run, snapshot), run.retry, run.emit, answer)
+    except ProviderError as error:
+        await _keep_partial(run, answer, "error", error.message)
+        raise
+    except asyncio.CancelledError:
+        await _keep_partial(run, answer, "aborted", "cancelled")
+        raise
+    reply = _message(run, completed)
+    if reply.content:
+        run.transcript.add(reply)
+        await _warn_if_unsaved(run)
+    await run.emit(UsageReported(reply.usage, run.transcript.usage))
+    if reply.content:
+        await run.emit(AssistantMessageAdded(reply.content, reply.time))
+    return reply
+
+
+def _request(run: Run, snapshot: Snapshot) -> ModelRequest:
+    return ModelRequest(
+        model=run.model,
+        system=run.system,
+        messages=run.transcript.messages,
+        tools=tuple(ToolSpec(o.tool.name, o.tool.description, o.tool.schema) for o in snapshot.tools.values()),
+        reasoning=run.reasoning,
+    )
+
+
+def _message(run: Run, completed: Completed) -> AssistantMessage:
+    content = tuple(block for block in completed.content if not (isinstance(block, Text) and not block.text))
+    stop = completed.stop
+    if stop == "end" and any(isinstance(block, ToolCall) for block in content):
+        stop = "tool_use"  # some local servers say "stop" after a tool call
+    return AssistantMessage(content, now(), run.provider.name, run.model.id, priced(completed.usage, run.model), stop)
+
+
+async def _keep_partial(run: Run, answer: Answer, stop: StopReason, error: str) -> None:
+    """Keep the text that had arrived; half a tool call is worth nothing and is dropped."""
+    if answer.started:
+        await run.emit(UsageReported(Usage(), run.transcript.usage))
+    if answer.text.strip():
+        message = AssistantMessage((Text(answer.text),), now(), run.provider.name, run.model.id, stop=stop, error=error)
+        run.transcript.add(message)
+        await run.emit(AssistantMessageAdded(message.content, message.time))
+    await run.emit(TurnEnded(stop, error))
+
+
+async def _compact_if_full(run: Run) -> None:
+    if not over_threshold(run.transcript.messages, run.model):
+        return
+    try:
+        await compact(run, automatic=True)
+    except ProviderError as error:
+        # The turn may still fit; if it does not, the overflow is reported for what it is.
+        await run.emit(Noticed("warn", f"automatic compaction failed: {error.message}"))
+
+
+async def _count(run: Run, usage: Usage) -> None:
+    usage = priced(usage, run.model)
+    run.transcript.spend(usage)
+    await run.emit(UsageReported(usage, run.transcript.usage))
+
+
+async def _warn_if_unsaved(run: Run) -> None:
+    if trouble := run.transcript.new_trouble():
+        await run.emit(Noticed("warn", trouble))
+
+
+def _failed(error: HiltError) -> Failed:
+    match error:
+        case AuthError():
+            code = "auth"
+        case ContextOverflow():
+            hint = error.hint or "compact the conversation with /compact (RPC: compact), then send the message again"
+            return Failed(error.message, hint, "context_overflow")
+        case _:
+            code = ""
+    return Failed(error.message, error.hint, code)
+
+
+def _quietly(run: Run) -> Callable[[Event], Awaitable[None]]:
+    """A summary's deltas are not part of the conversation; its retries are worth knowing."""
+
+    async def emit(event: Event) -> None:
+        if isinstance(event, Retrying):
+            await run.emit(event)
+
+    return emit

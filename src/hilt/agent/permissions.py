@@ -1,0 +1,80 @@
+"""Who may run what: the mode, what was allowed before, and the question when neither decides."""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from hilt.model.actions import PermissionMode
+from hilt.model.contributions import Effect
+from hilt.model.ports import Approver, PermissionRequest
+
+NOT_ASKABLE = (
+    "permission denied: this run asks before tools that write or execute, and there is nobody to ask here. "
+    "Start with `--permissions accept-edits` or `--permissions yolo` to allow it, or use `hilt rpc` to be asked."
+)
+# A remembered prefix must not carry a second command along: `git status; rm -rf x`.
+_COMPOUND = re.compile(r"[;&|<>`\n(){}]|\$\(")
+
+
+class Decision(Struct, frozen=True):
+    approved: bool
+    source: Literal["user", "remembered", "policy"]
+    reason: str = ""
+
+
+class Permissions:
+    """The gate in front of every tool. `mode` may be changed while the session runs."""
+
+    def __init__(self, mode: PermissionMode, approver: Approver | None = None) -> None:
+        self.mode = mode
+        self._approver = approver
+        self._tools: set[str] = set()
+        self._prefixes: set[str] = set()
+        self._everything = False
+
+    async def decide(self, request: PermissionRequest) -> Decision:
+        if self._allowed_by_mode(request.effect):
+            return Decision(approved=True, source="policy")
+        if self._remembered(request):
+            return Decision(approved=True, source="remembered")
+        if self._approver is None:
+            return Decision(approved=False, source="policy", reason=NOT_ASKABLE)
+        answer = await self._approver.ask(request)
+        if not answer.approved:
+            return Decision(approved=False, source="user", reason=answer.reason or "the user declined")
+        match answer.scope:
+            case "tool":
+                self._tools.add(request.tool)
+            case "prefix":
+                self._prefixes.add(_prefix(request))
+            case "session":
+                self._everything = True
+            case "once":
+                pass
+        return Decision(approved=True, source="user")
+
+    def _allowed_by_mode(self, effect: Effect) -> bool:
+        match self.mode:
+            case "yolo":
+                return True
+            case "accept-edits":
+                return effect is not Effect.EXECUTE
+            case "ask":
+                return effect is Effect.READ
+
+    def _remembered(self, request: PermissionRequest) -> bool:
+        if self._everything or request.tool in self._tools:
+            return True
+        return request.preview.kind == "command" and _prefix(request) in self._prefixes
+
+
+def _prefix(request: PermissionRequest) -> str:
+    """The part of a command that "always this prefix" remembers: its first two words.
+
+    A command that joins, redirects or substitutes is its own prefix, whole.
+    """
+    command = request.preview.text
+    if _COMPOUND.search(command):
+        return f"{request.tool} {command}"
+    return " ".join([request.tool, *command.split()[:2]])

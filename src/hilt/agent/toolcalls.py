@@ -1,0 +1,148 @@
+"""From a model's tool calls to their results: prepare, execute, finalize.
+
+Prepare looks the tool up, checks the arguments and asks for permission; whatever it refuses is
+a value, an error result the model can read. One of the four places where exceptions become values.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from hilt.agent.permissions import Decision, Permissions
+from hilt.agent.schema import problems
+from hilt.errors import ToolError
+from hilt.model.content import Text, ToolCall
+from hilt.model.contributions import Effect, Invocation, Preview, Tool, ToolOutput
+from hilt.model.conversation import ToolResult, unknown_outcome
+from hilt.model.events import Event, PermissionDecided, ToolProgressed
+from hilt.model.ports import PermissionRequest
+from hilt.registry.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+CANCELLED = "Cancelled by the user while it ran: its outcome is unknown. Check before running it again."
+NOT_STARTED = "Cancelled by the user before it started: it was not run. Treat its outcome as unknown."
+CUT_OFF = "Not run: the reply reached its output limit before this call was complete. Ask for less at a time."
+
+
+class Desk(Struct, frozen=True):
+    """What running a batch of calls needs."""
+
+    snapshot: Snapshot
+    permissions: Permissions
+    emit: Callable[[Event], Awaitable[None]]
+    deliver: Callable[[ToolResult], Awaitable[None]]
+    """Takes each result once, in the model's order."""
+
+
+class _Ready(Struct, frozen=True):
+    call: ToolCall
+    tool: Tool
+
+
+async def run_calls(calls: Sequence[ToolCall], desk: Desk) -> None:
+    """Run every call and deliver one result for each, even when cancelled on the way."""
+    slots: list[ToolResult | None] = [None] * len(calls)
+    started = [False] * len(calls)
+    delivered = 0
+
+    async def fill(index: int, result: ToolResult) -> None:
+        nonlocal delivered
+        slots[index] = result
+        # Deliver the finished prefix, so that results keep the model's order whoever is first.
+        while delivered < len(slots) and (ready := slots[delivered]) is not None:
+            delivered += 1
+            await desk.deliver(ready)
+
+    async def run(index: int, call: ToolCall) -> None:
+        prepared = await _prepare(call, desk)
+        if isinstance(prepared, _Ready):
+            started[index] = True
+            prepared = await _execute(prepared, desk)
+        await fill(index, prepared)
+
+    try:
+        if len(calls) > 1 and all(_parallel(call, desk.snapshot) for call in calls):
+            async with asyncio.TaskGroup() as group:
+                for index, call in enumerate(calls):
+                    group.create_task(run(index, call))
+        else:
+            for index, call in enumerate(calls):
+                await run(index, call)
+    except asyncio.CancelledError:
+        for index in range(delivered, len(calls)):
+            text = CANCELLED if started[index] else NOT_STARTED
+            await desk.deliver(slots[index] or unknown_outcome(calls[index], text))
+        raise
+
+
+async def refuse_calls(calls: Sequence[ToolCall], reason: str, desk: Desk) -> None:
+    for call in calls:
+        await desk.deliver(_refusal(call, reason))
+
+
+def _parallel(call: ToolCall, snapshot: Snapshot) -> bool:
+    tool = snapshot.tool(call.name)
+    return tool is not None and tool.parallel
+
+
+async def _prepare(call: ToolCall, desk: Desk) -> _Ready | ToolResult:
+    tool = desk.snapshot.tool(call.name)
+    if tool is None:
+        known = ", ".join(sorted(desk.snapshot.tools)) or "none"
+        return _refusal(call, f'unknown tool "{call.name}"; the tools are: {known}')
+    if call.invalid:
+        return _refusal(call, f"the arguments of {call.name} are not a JSON object: {call.invalid[:200]}")
+    if wrong := problems(tool.schema, call.args):
+        return _refusal(call, f"invalid arguments for {call.name}: " + "; ".join(wrong))
+    decision = await _permission(call, tool, desk)
+    if not decision.approved:
+        return _refusal(call, decision.reason)
+    return _Ready(call, tool)
+
+
+async def _permission(call: ToolCall, tool: Tool, desk: Desk) -> Decision:
+    if tool.effect is Effect.READ or desk.permissions.mode == "yolo":
+        return Decision(approved=True, source="policy")
+    try:
+        preview = await tool.preview(call.args) if tool.preview else _json_preview(call)
+    except ToolError as error:
+        # It would fail in the same way when run: nobody needs to be asked.
+        return Decision(approved=False, source="policy", reason=error.message)
+    request = PermissionRequest(call.id, tool.name, tool.effect, call.args, preview)
+    decision = await desk.permissions.decide(request)
+    await desk.emit(PermissionDecided(call.id, tool.name, decision.approved, decision.source, decision.reason))
+    return decision
+
+
+def _json_preview(call: ToolCall) -> Preview:
+    return Preview("json", msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode())
+
+
+async def _execute(ready: _Ready, desk: Desk) -> ToolResult:
+    call = ready.call
+
+    async def progress(text: str) -> None:
+        await desk.emit(ToolProgressed(call.id, text))
+
+    try:
+        output = await ready.tool.invoke(Invocation(call.id, call.args, progress))
+    except ToolError as error:
+        text = f"{error.message}\n{error.hint}" if error.hint else error.message
+        output = ToolOutput.of(text, is_error=True)
+    except Exception as error:
+        log.exception("tool %s failed", call.name)
+        output = ToolOutput.of(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
+    return _finalize(call, output)
+
+
+def _finalize(call: ToolCall, output: ToolOutput) -> ToolResult:
+    content = output.content or (Text("(no output)"),)
+    return ToolResult(call.id, call.name, content, output.is_error, dict(output.details))
+
+
+def _refusal(call: ToolCall, reason: str) -> ToolResult:
+    return ToolResult(call.id, call.name, (Text(reason),), is_error=True)

@@ -1,0 +1,44 @@
+"""`config.toml`: the user's standing choices. Flags win over it."""
+
+from pathlib import Path
+
+import msgspec
+
+from hilt.agent.retry import RetryPolicy
+from hilt.errors import ConfigError
+from hilt.model.actions import PermissionMode
+from hilt.model.models import Reasoning
+from hilt.sessions.disk import Durability
+
+
+class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    attempts: int = RetryPolicy().attempts
+    base_delay: float = RetryPolicy().base
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+    reasoning: Reasoning = ""
+    permissions: PermissionMode | None = None
+    max_steps: int = 50
+    durability: Durability = "turn"
+    retry: Retry = Retry()
+
+
+def load_config(path: Path) -> Config:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    import tomllib  # 4 ms, and most people have no config file
+
+    try:
+        return msgspec.convert(tomllib.loads(text), Config)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(
+            f"{path}: {error}", hint="docs/reference/configuration.md lists what may stand there"
+        ) from error

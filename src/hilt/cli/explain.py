@@ -1,0 +1,30 @@
+"""Turning what went wrong into words for a person, and an exit code."""
+
+import sys
+
+from hilt.errors import HiltError, UsageError
+
+
+def explain(error: Exception) -> int:
+    while isinstance(error, ExceptionGroup):  # a task group wraps what happened inside it
+        error = error.exceptions[0]
+    if isinstance(error, HiltError):
+        _say(f"hilt: error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
+        return 2 if isinstance(error, UsageError) else 1
+    import logging
+
+    logging.getLogger("hilt").error("internal error", exc_info=error)
+    _say(
+        f"hilt: internal error: {type(error).__name__}: {error}\n"
+        "hint: this is a bug in hilt; the details are in logs/hilt.log in its home directory\n"
+    )
+    return 1
+
+
+def _say(text: str) -> None:
+    from hilt.frontends.terminal import clean  # re, which most successful runs never need here
+
+    try:
+        sys.stderr.write(clean(text))
+    except OSError:
+        pass  # nobody reads: the exit code still tells

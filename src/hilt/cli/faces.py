@@ -1,0 +1,161 @@
+"""Running a face: the event loop around it, signals, the prompt from stdin, the exit code."""
+
+import argparse
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NoReturn
+
+from hilt import __version__
+from hilt.cli.flags import parse, shared_parser
+from hilt.errors import UsageError
+
+
+def run(argv: list[str]) -> int:
+    options = parse(argv)
+    if options.help:
+        sys.stdout.write(shared_parser().format_help())
+        return 0
+    if options.version:
+        sys.stdout.write(f"hilt {__version__}\n")
+        return 0
+    if options.list_models:
+        from hilt.cli import models
+
+        return models.run(["models", *(["--json"] if options.json else [])])
+    _enter(options.cwd)
+    if options.rpc or options.prompt[:1] == ["rpc"]:
+        return _rpc(options)
+    if options.print_ or options.json:
+        return _one_shot(options)
+    raise UsageError(
+        "no face was chosen",
+        hint="`hilt -p PROMPT` answers once, `hilt --json PROMPT` prints events, `hilt rpc` serves a program",
+    )
+
+
+def _enter(cwd: str) -> None:
+    if not cwd:
+        return
+    try:
+        os.chdir(Path(cwd).expanduser())
+    except OSError as error:
+        raise UsageError(f"--cwd {cwd}: {error.strerror}", hint="name a directory that exists") from error
+
+
+def _prompt(words: list[str]) -> str:
+    text = " ".join(words)
+    if not text and not sys.stdin.isatty():
+        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    # Arguments that are not UTF-8 arrive as lone surrogates, which no JSON can carry.
+    text = text.encode("utf-8", "replace").decode()
+    if not text.strip():
+        raise UsageError("there is no prompt", hint='give one as an argument, as in `hilt -p "…"`, or pipe one in')
+    return text
+
+
+def _one_shot(options: argparse.Namespace) -> int:
+    prompt = _prompt(options.prompt)
+
+    async def face(interrupts: "Interrupts") -> int:
+        from hilt.cli.wiring import assemble
+        from hilt.frontends import jsonl, plain
+        from hilt.model.conversation import user_text
+
+        async with assemble(options, can_ask=False) as app:
+            interrupts.first = app.session.abort
+            show = jsonl.run if options.json else plain.run
+            outcome = await show(app.session, user_text(prompt), app.mask)
+        return {"error": 1, "aborted": interrupts.code}.get(outcome.stop, 0)
+
+    return _run(face)
+
+
+def _rpc(options: argparse.Namespace) -> int:
+    if options.prompt[1:]:
+        raise UsageError(
+            f"rpc takes no prompt, but got: {' '.join(options.prompt[1:])}",
+            hint="send it as a `prompt` line on stdin",
+        )
+
+    async def face(_: "Interrupts") -> int:
+        from hilt.cli.wiring import assemble
+        from hilt.frontends.rpc import RpcParts, RpcServer
+        from hilt.transport.stdio import LineWriter
+
+        token = os.environ.get("HILT_RPC_TOKEN") or os.environ.get("ZOTCORE_RPC_TOKEN") or ""
+        async with assemble(options, can_ask=True) as app:
+            parts = RpcParts(app.session, app.approver, app.models, app.store, app.mask, token)
+            if await RpcServer(parts, LineWriter(1)).serve():
+                return 0
+        sys.stderr.write("hilt: rpc: bad auth token\n")
+        return 1
+
+    return _run(face)
+
+
+class Interrupts:
+    """Ctrl-C, SIGTERM and SIGHUP: the first stops what runs, the second the face, the third everything at once."""
+
+    def __init__(self) -> None:
+        self.first: Callable[[], bool] = lambda: False
+        """Stops what runs in an orderly way; False when nothing does."""
+        self.cancel: Callable[[], object] = lambda: None
+        self._seen: list[int] = []
+        self._asked = False
+
+    @property
+    def code(self) -> int:
+        return 128 + self._seen[0] if self._seen else 130
+
+    @property
+    def happened(self) -> bool:
+        return bool(self._seen)
+
+    def __call__(self, number: int) -> None:
+        self._seen.append(number)
+        if len(self._seen) > 2:
+            _leave(self.code)
+        if self._asked or not self.first():
+            self.cancel()
+        self._asked = True
+
+
+def _run(face: Callable[[Interrupts], Awaitable[int]]) -> NoReturn:
+    """Run it, then leave without waiting for threads that may be stuck in a read."""
+    import asyncio  # 58 ms: --help does without it
+    import signal
+
+    from hilt.cli.explain import explain
+
+    async def interruptible() -> int:
+        interrupts = Interrupts()
+        task = asyncio.current_task()
+        assert task is not None
+        interrupts.cancel = task.cancel
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, interrupts, number)
+        try:
+            return await face(interrupts)
+        except asyncio.CancelledError:
+            if not interrupts.happened:
+                raise
+            return interrupts.code
+
+    with asyncio.Runner() as runner:
+        try:
+            code = runner.run(interruptible())
+        except Exception as error:  # noqa: BLE001 - the outermost place: `explain` logs what it does not know
+            code = explain(error)
+        _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Everything is closed by now. Skipping the interpreter's own teardown saves 10 ms and cannot hang."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            pass
+    os._exit(code)

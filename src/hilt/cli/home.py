@@ -1,0 +1,54 @@
+"""Where things live: `HILT_HOME`, or the platform's state directory."""
+
+import os
+import sys
+from pathlib import Path
+
+
+class Home:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @classmethod
+    def find(cls) -> "Home":
+        if explicit := os.environ.get("HILT_HOME"):
+            return cls(Path(explicit).expanduser().absolute())
+        if state := os.environ.get("XDG_STATE_HOME"):
+            return cls(Path(state, "hilt").absolute())
+        if sys.platform == "darwin":
+            return cls(Path.home() / "Library" / "Application Support" / "hilt")
+        return cls(Path.home() / ".local" / "state" / "hilt")
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.toml"
+
+    @property
+    def auth(self) -> Path:
+        return self.root / "auth.json"
+
+    @property
+    def models(self) -> Path:
+        return self.root / "models.json"
+
+    @property
+    def sessions(self) -> Path:
+        return self.root / "sessions"
+
+    @property
+    def snapshots(self) -> Path:
+        """Files as they were before a tool changed them."""
+        return self.root / "snapshots"
+
+    @property
+    def outputs(self) -> Path:
+        """The whole output of commands whose result had to be cut."""
+        return self.root / "outputs"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "logs" / "hilt.log"
+
+    def prepare(self) -> None:
+        """Make the directory, private from the start."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)

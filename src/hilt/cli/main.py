@@ -1,0 +1,54 @@
+"""The entry point: the quickest answers first, then the verb, then exit codes.
+
+Exit codes: 0 done; 1 the turn or the command failed; 2 usage; 130 interrupted. One of the four
+places where exceptions become values.
+"""
+
+import sys
+
+from hilt import __version__
+
+VERBS = {
+    "login": "hilt.cli.login",
+    "logout": "hilt.cli.login",
+    "models": "hilt.cli.models",
+    "sessions": "hilt.cli.sessions",
+}
+"""The first word of the command line, and the module whose `run(argv)` takes it from there."""
+
+
+def main() -> int:
+    argv = sys.argv[1:]
+    if argv in (["--version"], ["-v"], ["-V"]):
+        # Nothing else is imported for this: shells and editors ask for it often.
+        sys.stdout.write(f"hilt {__version__}\n")
+        return 0
+    try:
+        return _dispatch(argv)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _abandon_stdout()
+        return 0
+    except Exception as error:  # noqa: BLE001 - the outermost place: `explain` logs what it does not know
+        from hilt.cli.explain import explain
+
+        return explain(error)
+
+
+def _dispatch(argv: list[str]) -> int:
+    from importlib import import_module
+
+    module = import_module(VERBS[argv[0]] if argv and argv[0] in VERBS else "hilt.cli.faces")
+    code: int = module.run(argv)
+    sys.stdout.flush()
+    return code
+
+
+def _abandon_stdout() -> None:
+    """The reader is gone: point stdout elsewhere, or Python complains about it while exiting."""
+    import os
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)

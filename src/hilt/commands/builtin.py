@@ -1,0 +1,151 @@
+"""What `/help`, `/model`, `/session` and the rest do: each answers with actions or with text to show."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from hilt.context.skills import Skill
+from hilt.errors import UsageError
+from hilt.model.actions import (
+    Action,
+    Clear,
+    Compact,
+    Display,
+    Prompt,
+    Rename,
+    SetJail,
+    SetPermissions,
+    SwitchModel,
+    Undo,
+)
+from hilt.model.contributions import Command
+from hilt.model.conversation import Usage
+from hilt.model.models import ModelInfo
+from hilt.registry.registry import Registry
+from hilt.sessions import portable
+from hilt.sessions.log import SessionLog
+from hilt.sessions.store import SessionStore
+from hilt.sessions.tree import render, tree_of
+
+Answer: TypeAlias = tuple[Action, ...]
+
+STUDY = (
+    "Get to know the project in the current directory: read its README, its manifest and the main source files, "
+    "then tell me in a few sentences what it is, how it is laid out, and how it is built and tested."
+)
+
+
+class CommandParts(Struct, frozen=True):
+    """What the built-in commands look at. They change nothing themselves: they answer with actions."""
+
+    registry: Registry
+    cwd: str
+    log: SessionLog
+    store: SessionStore
+    skills: Sequence[Skill]
+    models: Callable[[], list[ModelInfo]]
+    model: Callable[[], ModelInfo]
+    usage: Callable[[], Usage]
+
+
+def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
+    async def help_(_: str) -> Answer:
+        return _show("\n".join(_help_lines(parts.registry)))
+
+    async def model(args: str) -> Answer:
+        if args:
+            return (SwitchModel(args),)
+        current = parts.model()
+        lines = [f"model: {current.id} ({current.provider})", "", "others, chosen with /model ID:"]
+        lines += [f"  {info.id}  ({info.provider})" for info in parts.models() if info.provider == current.provider]
+        return _show("\n".join(lines))
+
+    async def session(args: str) -> Answer:
+        return await asyncio.to_thread(_session, parts, args)
+
+    async def sessions(_: str) -> Answer:
+        found = await asyncio.to_thread(parts.store.list, parts.cwd)
+        lines = [f"{summary.id[:8]}  {summary.updated:%Y-%m-%d %H:%M}  {summary.title}" for summary in found]
+        return _show("\n".join(lines) or "no sessions in this directory yet")
+
+    async def skills(_: str) -> Answer:
+        lines = [f"{skill.name} ({skill.source}): {skill.description or '(no description)'}" for skill in parts.skills]
+        return _show("\n".join(lines) or "no skills found; put one in .hilt/skills/<name>/SKILL.md")
+
+    async def permissions(args: str) -> Answer:
+        match args:
+            case "ask" | "accept-edits" | "yolo":
+                return (SetPermissions(args),)
+            case _:
+                raise UsageError("/permissions takes ask, accept-edits or yolo")
+
+    async def cost(_: str) -> Answer:
+        usage = parts.usage()
+        price = "" if parts.model().price else " (this model's price is unknown and counts as 0)"
+        return _show(
+            f"input {usage.input}, output {usage.output}, cache read {usage.cache_read}, "
+            f"cache write {usage.cache_write} tokens; ${usage.cost_usd:.4f}{price}"
+        )
+
+    async def rename(args: str) -> Answer:
+        if not args:
+            raise UsageError("/rename needs a title")
+        return (Rename(args), Display(f"this session is now called: {args}"))
+
+    return (
+        Command("help", "list the commands", help_),
+        Command("model", "show the model, or switch to another", model, "[id]"),
+        Command("compact", "replace the older part of the conversation by a summary", _always(Compact())),
+        Command("clear", "begin an empty conversation; the session keeps the old one", _always(Clear())),
+        Command("undo", "put back the files the last change touched", _always(Undo())),
+        Command("session", "work with this session", session, "export [path] | import <path> | fork | tree"),
+        Command("sessions", "list the sessions of this directory", sessions),
+        Command("rename", "give this session a title", rename, "<title>"),
+        Command("skills", "list the skills the model can load", skills),
+        Command("cost", "show tokens and cost of this session", cost),
+        Command("permissions", "set when to ask before tools run", permissions, "ask | accept-edits | yolo"),
+        Command("yolo", "stop asking before tools run", _always(SetPermissions("yolo"))),
+        Command("jail", "confine the file tools to this directory", _always(SetJail(on=True))),
+        Command("unjail", "lift the jail", _always(SetJail(on=False))),
+        Command("study", "have the model read up on this project", _always(Prompt(STUDY))),
+    )
+
+
+def _session(parts: CommandParts, args: str) -> Answer:
+    verb, _, rest = args.partition(" ")
+    rest = rest.strip()
+    match verb:
+        case "tree":
+            return _show("\n".join(render(tree_of(parts.log))) or "this session is empty")
+        case "fork":
+            path = portable.fork(parts.log, parts.store)
+            return _show(f"forked to {path}\nopen it with: hilt --session {path.stem}")
+        case "export":
+            target = Path(parts.cwd, rest).expanduser() if rest else Path(parts.cwd)
+            return _show(f"exported to {portable.export(parts.log, target)}")
+        case "import" if rest:
+            path = portable.import_(Path(parts.cwd, rest).expanduser(), parts.store, parts.cwd)
+            return _show(f"imported as {path}\nopen it with: hilt --session {path.stem}")
+        case _:
+            raise UsageError("/session takes export [path], import <path>, fork or tree")
+
+
+def _help_lines(registry: Registry) -> list[str]:
+    commands = registry.snapshot().commands.values()
+    rows = [(f"/{owned.command.name} {owned.command.usage}".rstrip(), owned) for owned in commands]
+    width = max((len(head) for head, _ in rows), default=0)
+    return [f"{head:<{width}}  {owned.command.description or f'({owned.owner})'}" for head, owned in rows]
+
+
+def _show(text: str) -> Answer:
+    return (Display(text),)
+
+
+def _always(action: Action) -> Callable[[str], Awaitable[Answer]]:
+    async def run(_: str) -> Answer:
+        return (action,)
+
+    return run

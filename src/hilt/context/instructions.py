@@ -1,0 +1,67 @@
+"""Instruction files: `AGENTS.md` and its like, from the user's own to the folder's.
+
+Owns which files count and in what order. How they enter the prompt is the agent's.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from hilt.context.excerpt import read_excerpt
+
+_LIMIT = 64 * 1024
+_NAMES = ("AGENTS.md", "CLAUDE.md")  # the second only where the first is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    path: Path
+    text: str
+
+
+def find_instructions(home: Path, cwd: Path) -> tuple[Instructions, ...]:
+    """The user's own first, then one file per level from the repository's root down: the deepest has the last word."""
+    candidates: list[tuple[Path, ...]] = [(home / "AGENTS.md",)]
+    candidates += [tuple(level / name for name in _NAMES) for level in _levels(cwd)]
+    seen: set[str] = set()
+    found: list[Instructions] = []
+    for paths in candidates:
+        for path in paths:
+            text = _read(path)
+            if text is None:
+                continue
+            real = os.path.realpath(path)
+            if text and real not in seen:
+                found.append(Instructions(path, text))
+            seen.add(real)
+            break
+    return tuple(found)
+
+
+def read_system(home: Path) -> str | None:
+    """The user's own system prompt, when there is one."""
+    return _read(home / "SYSTEM.md") or None
+
+
+def _levels(cwd: Path) -> list[Path]:
+    """From the nearest repository's root down to `cwd`; without a repository, `cwd` alone."""
+    levels: list[Path] = []
+    for level in (cwd, *cwd.parents):
+        levels.append(level)
+        if (level / ".git").exists():
+            return levels[::-1]
+    return [cwd]
+
+
+def _read(path: Path) -> str | None:
+    try:
+        excerpt = read_excerpt(path, _LIMIT)
+    except OSError as error:
+        # Said where both the user and the model will see it: silence would look like obedience.
+        return f"[{path} could not be read: {error.strerror or error}]"
+    if excerpt is None:
+        return None
+    text = excerpt.text.strip()
+    if excerpt.cut:
+        text += f"\n\n[cut: {path} has {excerpt.size} bytes, the first {_LIMIT} are shown]"
+    return text

@@ -1,0 +1,99 @@
+"""Events and messages as the JSON that `--json` and `hilt rpc` speak (see docs/reference/rpc.md)."""
+
+from typing import Any
+
+import msgspec
+
+from hilt.model.content import AnyBlock, Image, Text, Thinking, ToolCall
+from hilt.model.conversation import AssistantMessage, Message, ToolMessage, ToolResult, Usage, UserMessage
+from hilt.model.events import (
+    AssistantMessageAdded,
+    Event,
+    PermissionAsked,
+    ToolResultAdded,
+    UsageReported,
+    UserMessageAdded,
+)
+
+_OPTIONAL = {"turn_end": ("error",), "error": ("hint", "code"), "permission_decision": ("reason",)}
+"""Fields that are left out when empty, as existing clients expect."""
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    match event:
+        case UserMessageAdded() | AssistantMessageAdded():
+            kind = "user_message" if isinstance(event, UserMessageAdded) else "assistant_message"
+            return {"type": kind, "content": _blocks(event.content), "time": event.time}
+        case ToolResultAdded():
+            return {
+                "type": "tool_result",
+                "id": event.id,
+                "name": event.name,
+                "is_error": event.is_error,
+                "content": _blocks(event.content),
+            }
+        case UsageReported():
+            return {"type": "usage", **usage_json(event.usage), "cumulative": usage_json(event.cumulative)}
+        case PermissionAsked(id=id_, request=request):
+            return {
+                "type": "ui_request",
+                "id": id_,
+                "kind": "confirm",
+                "title": f"Allow {request.tool}?",
+                "tool": request.tool,
+                "call_id": request.call_id,
+                "effect": str(request.effect),
+                "args": request.args,
+                "preview": {"kind": request.preview.kind, "text": request.preview.text},
+                "scopes": ["once", "tool", "prefix", "session"],
+            }
+        case _:
+            fields: dict[str, Any] = msgspec.to_builtins(event)
+            for name in _OPTIONAL.get(fields["type"], ()):
+                if not fields[name]:
+                    del fields[name]
+            return fields
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    match message:
+        case UserMessage() | AssistantMessage():
+            role = "user" if isinstance(message, UserMessage) else "assistant"
+            return {"role": role, "content": _blocks(message.content), "time": message.time}
+        case ToolMessage(results=results):
+            return {"role": "tool", "content": [_result(result) for result in results], "time": message.time}
+
+
+def usage_json(usage: Usage) -> dict[str, Any]:
+    return {
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "cost_usd": usage.cost_usd,
+    }
+
+
+def _blocks(content: tuple[AnyBlock, ...]) -> list[dict[str, Any]]:
+    return [block for block in map(_block, content) if block]
+
+
+def _block(block: AnyBlock) -> dict[str, Any]:
+    match block:
+        case Text(text=text):
+            return {"type": "text", "text": text}
+        case Image(mime_type=mime, data=data):
+            return {"type": "image", "mime_type": mime, "bytes": len(data)}
+        case ToolCall():
+            return {"type": "tool_call", "id": block.id, "name": block.name, "args": block.args}
+        case Thinking():
+            return {}  # reasoning is shown while it streams and is not part of the message
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    return {
+        "type": "tool_result",
+        "call_id": result.call_id,
+        "is_error": result.is_error,
+        "content": _blocks(result.content),
+    }

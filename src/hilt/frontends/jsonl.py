@@ -1,0 +1,28 @@
+"""`hilt --json`: every event as one JSON line on stdout."""
+
+import msgspec
+
+from hilt.agent.loop import Outcome
+from hilt.agent.session import Session
+from hilt.frontends.encode import event_json
+from hilt.model.conversation import UserMessage
+from hilt.model.events import Event
+from hilt.model.masking import Mask
+from hilt.transport.stdio import LineWriter
+
+_FLUSH = 10.0
+"""How long a reader may take to collect the last lines after the work is done."""
+
+
+async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
+    writer = LineWriter(1)
+
+    async def show(event: Event) -> None:
+        await writer.send(mask.line(msgspec.json.encode(event_json(event))))
+        if writer.broken:
+            session.abort()  # nobody reads any more: stop spending
+
+    with session.bus.subscribed(show):
+        outcome = await (await session.prompt(message)).result()
+    await writer.flush(_FLUSH)
+    return outcome

@@ -1,0 +1,100 @@
+"""`hilt -p`: the answer on stdout, everything else on stderr."""
+
+import sys
+from typing import TextIO
+
+from hilt.agent.loop import Outcome
+from hilt.agent.session import Session
+from hilt.frontends.terminal import clean, one_line
+from hilt.model.content import Args, Image, Text, text_of
+from hilt.model.conversation import UserMessage
+from hilt.model.events import (
+    AssistantMessageAdded,
+    CompactionDone,
+    CompactionStarted,
+    Displayed,
+    Event,
+    Failed,
+    Noticed,
+    Retrying,
+    ToolCalled,
+    ToolResultAdded,
+)
+from hilt.model.masking import Mask
+
+_RESULT_LINES = 8
+_WIDTH = 160
+
+
+async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
+    """Send one prompt and print what comes of it."""
+    progress = Progress(sys.stderr, mask)
+    with session.bus.subscribed(progress):
+        outcome = await (await session.prompt(message)).result()
+    if outcome.stop not in ("error", "aborted") and outcome.text:
+        text = mask.text(clean(outcome.text) if sys.stdout.isatty() else outcome.text)
+        _write(sys.stdout, text if text.endswith("\n") else text + "\n")
+    return outcome
+
+
+class Progress:
+    """Shows what happens, a few plain lines for each thing, readable without colour."""
+
+    def __init__(self, out: TextIO, mask: Mask) -> None:
+        self._out = out
+        self._mask = mask
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case AssistantMessageAdded(content=content) if len(content) > 1 and (text := text_of(content)).strip():
+                self._say(text)  # words before tool calls; the last message goes to stdout
+            case ToolCalled(name=name, args=args):
+                self._say(f"→ {name} {_gist(args)}".rstrip())
+            case ToolResultAdded():
+                self._result(event)
+            case Retrying():
+                self._say(f"retry {event.attempt} of {event.attempts} in {event.delay_ms / 1000:.1f} s: {event.reason}")
+            case CompactionStarted(tokens=tokens):
+                self._say(f"compacting the conversation (about {tokens} tokens)…")
+            case CompactionDone():
+                self._say("compacted; the session file keeps the whole of it")
+            case Noticed(message=message):
+                self._say(f"hilt: {message}")
+            case Displayed(extension=extension, text=text):
+                self._say("\n".join(f"[{extension}] {line}" for line in text.splitlines()))
+            case Failed(message=message, hint=hint):
+                self._say(f"hilt: error: {message}" + (f"\nhint: {hint}" if hint else ""))
+            case _:
+                pass
+
+    def _result(self, event: ToolResultAdded) -> None:
+        lines = "\n".join(_shown(block) for block in event.content).strip().splitlines()
+        for line in lines[:_RESULT_LINES]:
+            self._say("  " + one_line(line, _WIDTH) if line.strip() else "")
+        if len(lines) > _RESULT_LINES:
+            self._say(f"  … {len(lines) - _RESULT_LINES} more lines")
+        if event.is_error:
+            self._say(f"  ✗ {event.name} did not succeed")
+
+    def _say(self, text: str) -> None:
+        _write(self._out, self._mask.text(clean(text)) + "\n")
+
+
+def _write(out: TextIO, text: str) -> None:
+    try:
+        out.write(text)
+        out.flush()
+    except OSError:
+        pass  # whoever watched is gone; the work is done all the same
+
+
+def _gist(args: Args) -> str:
+    """The argument that says most about a call."""
+    for name in ("command", "path", "file_path", "url", "query", "name"):
+        if isinstance(value := args.get(name), str):
+            return one_line(value, _WIDTH)
+    return one_line(" ".join(f"{name}={value}" for name, value in args.items()), _WIDTH)
+
+
+def _shown(block: Text | Image) -> str:
+    return block.text if isinstance(block, Text) else f"[image, {block.mime_type}, {len(block.data)} bytes]"

@@ -1,0 +1,63 @@
+"""The lines a client of `hilt rpc` may send, as typed values."""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from hilt.model.content import Image
+from hilt.model.ports import Scope
+
+
+class Envelope(Struct, frozen=True):
+    """What every line has."""
+
+    type: str
+    id: str | None = None
+
+
+class Nothing(Struct, frozen=True):
+    """For commands without fields."""
+
+
+class Hello(Struct, frozen=True):
+    token: str = ""
+
+
+class ImageData(Struct, frozen=True):
+    mime_type: str
+    data: bytes
+
+
+class PromptRequest(Struct, frozen=True):
+    message: str
+    images: list[ImageData] = field(default_factory=list)
+
+    def blocks(self) -> tuple[Image, ...]:
+        return tuple(Image(image.mime_type, image.data) for image in self.images)
+
+
+class InputRequest(Struct, frozen=True):
+    text: str
+    deliver: Literal["queue", "steer"] = "queue"
+
+
+class SetModel(Struct, frozen=True):
+    model: str
+
+
+class CommandRequest(Struct, frozen=True):
+    name: str
+    args: str = ""
+
+
+class SessionsRequest(Struct, frozen=True):
+    all: bool = False
+    """Those of every directory, not only of this one."""
+
+
+class UiResponse(Struct, frozen=True):
+    id: str
+    approved: bool = False
+    cancelled: bool = False
+    reason: str = ""
+    scope: Scope = "once"

@@ -1,0 +1,52 @@
+"""Cutting a byte stream into lines, with a ceiling on how long one may be.
+
+Records end at `\\n` and nowhere else: U+2028, `\\x0b` and a lone `\\r` are legal inside them.
+"""
+
+from msgspec import Struct
+
+
+class TooLong(Struct, frozen=True):
+    """A line over the limit. It was skipped, not kept; `head` is its beginning."""
+
+    head: bytes
+    size: int
+
+
+class LineSplitter:
+    """Feed it chunks, take whole lines. Memory stays within the limit whatever arrives."""
+
+    HEAD = 4096
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pending: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes | TooLong]:
+        *ends, rest = chunk.split(b"\n")
+        lines: list[bytes | TooLong] = []
+        for piece in ends:
+            self._push(piece)
+            lines.append(self._take())
+        self._push(rest)
+        return lines
+
+    def finish(self) -> list[bytes | TooLong]:
+        """The last line may lack its newline; it counts all the same."""
+        return [self._take()] if self._size else []
+
+    def _push(self, piece: bytes) -> None:
+        before, self._size = self._size, self._size + len(piece)
+        if self._size <= self._limit:
+            self._pending.append(piece)
+        elif before <= self._limit:
+            # Just crossed: from here on only the beginning is worth its memory.
+            self._pending = [b"".join((*self._pending, piece))[: self.HEAD]]
+
+    def _take(self) -> bytes | TooLong:
+        line, size = b"".join(self._pending), self._size
+        self._pending, self._size = [], 0
+        if size > self._limit:
+            return TooLong(line, size)
+        return line.removesuffix(b"\r")

@@ -1,0 +1,108 @@
+"""This process's own standard input and output, as lines, without touching their mode.
+
+Inherited descriptors are shared with the shell that started us: making them non-blocking would
+break it, and a blocking write would keep Ctrl-C from being seen. So each direction has one
+daemon thread, which works alike for a terminal, a pipe and a file.
+"""
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncIterator
+
+from hilt.transport.lines import LineSplitter, TooLong
+
+_READ = 65536
+_BACKLOG = 4 * 1024 * 1024
+"""Bytes that may wait for a slow reader before senders wait too."""
+
+
+async def read_lines(fd: int, limit: int) -> AsyncIterator[bytes | TooLong]:
+    """Yield lines until end of file."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Queue[list[bytes | TooLong] | None] = asyncio.Queue()
+    room = threading.Semaphore(16)  # chunks read ahead of whoever consumes them
+
+    def pump() -> None:
+        splitter = LineSplitter(limit)
+        try:
+            while chunk := os.read(fd, _READ):
+                room.acquire()
+                loop.call_soon_threadsafe(arrived.put_nowait, splitter.feed(chunk))
+            loop.call_soon_threadsafe(arrived.put_nowait, splitter.finish())
+            loop.call_soon_threadsafe(arrived.put_nowait, None)
+        except OSError:  # the terminal went away: the same as end of file
+            loop.call_soon_threadsafe(arrived.put_nowait, None)
+        except RuntimeError:
+            pass  # the loop is closed: nobody is left to read for
+
+    threading.Thread(target=pump, name="stdin", daemon=True).start()
+    while (lines := await arrived.get()) is not None:
+        room.release()
+        for line in lines:
+            yield line
+
+
+class LineWriter:
+    """Sends lines in order. Senders wait while too much is pending; nothing is dropped while the reader lives."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._pending: deque[bytes] = deque()
+        self._size = 0
+        self._broken = False
+        self._wake = threading.Condition()
+        self._loop = asyncio.get_running_loop()
+        self._drained = asyncio.Event()
+        self._drained.set()
+        threading.Thread(target=self._pump, name="stdout", daemon=True).start()
+
+    @property
+    def broken(self) -> bool:
+        """The reader is gone; lines are discarded from now on."""
+        return self._broken
+
+    async def send(self, line: bytes) -> None:
+        """Queue one line (its newline is added here), waiting while the backlog is full."""
+        while self._size > _BACKLOG and not self._broken:
+            self._drained.clear()
+            await self._drained.wait()
+        with self._wake:
+            self._pending.append(line + b"\n")
+            self._size += len(line) + 1
+            self._wake.notify()
+
+    async def flush(self, deadline: float) -> None:
+        """Wait until everything is written, at most `deadline` seconds."""
+        try:
+            async with asyncio.timeout(deadline):
+                while self._size and not self._broken:
+                    self._drained.clear()
+                    await self._drained.wait()
+        except TimeoutError:
+            pass
+
+    def _pump(self) -> None:
+        while True:
+            with self._wake:
+                while not self._pending:
+                    self._wake.wait()
+                batch = b"".join(self._pending)
+                self._pending.clear()
+            if not self._broken:
+                self._write(batch)
+            with self._wake:
+                self._size -= len(batch)
+            try:
+                self._loop.call_soon_threadsafe(self._drained.set)
+            except RuntimeError:
+                return  # the loop is closed
+
+    def _write(self, batch: bytes) -> None:
+        view = memoryview(batch)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError:
+            self._broken = True

@@ -1,0 +1,141 @@
+"""The session: queueing, steering, commands and actions."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hilt.errors import UsageError
+from hilt.model.actions import Action, Display, Insert, Prompt
+from hilt.model.content import text_of
+from hilt.model.contributions import Command, Invocation, ToolOutput
+from hilt.model.conversation import UserMessage, user_text
+from hilt.model.events import Displayed, Done, Inserted, QueueChanged, ToolProgressed, UserMessageAdded
+from support.agent import DEADLINE, calls, echo, running, says, script, tool
+
+
+class Gate:
+    """A tool that runs until it is told to finish."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+
+    async def __call__(self, invocation: Invocation) -> ToolOutput:
+        await invocation.progress("waiting")
+        async with asyncio.timeout(DEADLINE):
+            await self.open.wait()
+        return ToolOutput.of("through")
+
+
+async def test_a_message_sent_during_a_turn_is_shown_as_waiting_and_delivered_at_its_end(tmp_path: Path) -> None:
+    gate = Gate()
+    model = script(tmp_path, calls(("gate", {})), says("first"), says("second"))
+    async with running(model, tool("gate", gate)) as harness:
+        first = await harness.session.prompt(user_text("one"))
+        await harness.seen(ToolProgressed)
+        second = await harness.session.prompt(user_text("two"))
+        assert harness.session.waiting == ("two",)
+        gate.open.set()
+        assert (await first.result()).text == "first"
+        assert (await second.result()).text == "second"
+        kinds = harness.kinds()
+        assert kinds.index("done") < len(kinds) - 1 - kinds[::-1].index("user_message")
+        assert [event.waiting for event in harness.of(QueueChanged)] == [("two",), ()]
+
+
+async def test_steering_is_delivered_at_the_next_tool_boundary(tmp_path: Path) -> None:
+    gate = Gate()
+    model = script(tmp_path, calls(("gate", {})), says("as you wish", expect={"role": "user", "contains": "left"}))
+    async with running(model, tool("gate", gate)) as harness:
+        job = await harness.session.prompt(user_text("go right"))
+        await harness.seen(ToolProgressed)
+        assert await harness.session.steer(user_text("no, left")) is None
+        gate.open.set()
+        assert (await job.result()).text == "as you wish"
+        assert len(harness.of(Done)) == 1
+        said = [text_of(event.content) for event in harness.of(UserMessageAdded)]
+    assert said == ["go right", "no, left"]
+
+
+async def test_steering_that_found_no_boundary_goes_back_to_the_input(tmp_path: Path) -> None:
+    gate = Gate()
+    async with running(script(tmp_path, calls(("gate", {}))), tool("gate", gate)) as harness:
+        job = await harness.session.prompt(user_text("go"))
+        await harness.seen(ToolProgressed)
+        await harness.session.steer(user_text("and wave"))
+        harness.session.abort()
+        await job.result()
+        assert [event.text for event in harness.of(Inserted)] == ["and wave"]
+
+
+async def test_what_waits_can_be_taken_back(tmp_path: Path) -> None:
+    gate = Gate()
+    async with running(script(tmp_path, calls(("gate", {})), says("done")), tool("gate", gate)) as harness:
+        first = await harness.session.prompt(user_text("one"))
+        await harness.seen(ToolProgressed)
+        second = await harness.session.prompt(user_text("two"))
+        assert await harness.session.take_back() == ["two"]
+        gate.open.set()
+        await first.result()
+        assert (await second.result()).stop == "aborted"
+        async with asyncio.timeout(DEADLINE):
+            await harness.session.idle()
+        assert len(harness.of(UserMessageAdded)) == 1
+
+
+async def test_too_many_waiting_messages_are_refused_with_a_hint(tmp_path: Path) -> None:
+    gate = Gate()
+    async with running(script(tmp_path, calls(("gate", {}))), tool("gate", gate)) as harness:
+        await harness.session.prompt(user_text("go"))
+        await harness.seen(ToolProgressed)
+        with pytest.raises(UsageError, match="already wait"):
+            for number in range(200):
+                await harness.session.prompt(user_text(str(number)))
+
+
+async def test_slash_commands_run_case_insensitively_with_trimmed_arguments(tmp_path: Path) -> None:
+    async def shout(args: str) -> tuple[Action, ...]:
+        return (Display(f"<{args.upper()}>"), Insert("more"))
+
+    async with running(script(tmp_path), Command("shout", "shout", shout)) as harness:
+        await harness.session.input("/SHOUT   hello\nthere  ")
+        assert [(event.extension, event.text) for event in harness.of(Displayed)] == [("test", "<HELLO\nTHERE>")]
+        assert [event.text for event in harness.of(Inserted)] == ["more"]
+
+
+async def test_an_unknown_command_is_an_error_and_a_path_is_a_prompt(tmp_path: Path) -> None:
+    async with running(script(tmp_path, says("a path"))) as harness:
+        with pytest.raises(UsageError, match="unknown command /nope"):
+            await harness.session.input("/nope now")
+        job = await harness.session.input("/usr/bin/env is what?")
+        assert not isinstance(job, tuple)
+        assert (await job.result()).text == "a path"
+
+
+async def test_a_command_that_answers_with_a_prompt_starts_a_turn(tmp_path: Path) -> None:
+    async def ask(_: str) -> tuple[Action, ...]:
+        return (Prompt("what is new?"),)
+
+    async with running(script(tmp_path, says("nothing")), Command("news", "", ask)) as harness:
+        await harness.session.command("news")
+        await harness.seen(Done)
+        message = harness.session.transcript.messages[0]
+    assert isinstance(message, UserMessage) and text_of(message.content) == "what is new?"
+
+
+async def test_a_mistake_of_ours_costs_one_turn_and_not_the_session(tmp_path: Path) -> None:
+    async with running(script(tmp_path, says("fine"))) as harness:
+        provider, harness.session.active.provider.stream = harness.session.active.provider.stream, None  # type: ignore[assignment, method-assign]
+        outcome = await harness.say("hello")
+        assert outcome.stop == "error" and "internal error" in outcome.error
+        assert harness.kinds()[-1] == "done"
+        harness.session.active.provider.stream = provider  # type: ignore[method-assign]
+        assert (await harness.say("hello again")).text == "fine"
+
+
+async def test_leaving_the_session_cancels_what_runs_and_records_it(tmp_path: Path) -> None:
+    async with running(script(tmp_path, calls(("gate", {}))), tool("gate", Gate()), tool("echo", echo)) as harness:
+        await harness.session.prompt(user_text("go"))
+        await harness.seen(ToolProgressed)
+    results = harness.session.transcript.messages[-1]
+    assert results.results[0].is_error  # type: ignore[union-attr]
