@@ -248,14 +248,13 @@ def test_a_side_file_of_a_log_outside_the_store_lies_beside_it(tmp_path: Path) -
 
 def test_a_second_writer_is_refused_and_told_who_has_the_session(path: Path) -> None:
     write_session(path, 1)
-    script = "import sys; from pathlib import Path; from hilt.sessions.log import SessionLog; SessionLog.open(Path(sys.argv[1]))"
+    script = "import sys, pathlib, hilt.sessions.log as s; s.SessionLog.open(pathlib.Path(sys.argv[1]))"
+    command = [sys.executable, "-c", script, str(path)]
     with SessionLog.open(path):
-        done = subprocess.run(
-            [sys.executable, "-c", script, path], capture_output=True, text=True, timeout=30, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1
     assert f"open in another hilt (pid {os.getpid()})" in done.stderr
-    assert subprocess.run([sys.executable, "-c", script, path], timeout=30, check=False).returncode == 0
+    assert subprocess.run(command, timeout=30, check=False).returncode == 0
 
 
 def test_a_locked_session_can_still_be_read_and_reading_changes_nothing(path: Path) -> None:
@@ -271,9 +270,9 @@ def test_a_locked_session_can_still_be_read_and_reading_changes_nothing(path: Pa
 def test_a_child_process_does_not_inherit_the_session(path: Path) -> None:
     with SessionLog.create(path, meta()) as log:
         log.append(said("a"))
-        listing = subprocess.run(
-            ["ls", "-l", "/proc/self/fd"], capture_output=True, text=True, check=True, close_fds=False
-        )
+        # Left open on purpose: programs that are started without closing must not get it either.
+        command = ["ls", "-l", "/proc/self/fd"]
+        listing = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30, close_fds=False)
     assert path.name not in listing.stdout
 
 
@@ -361,7 +360,7 @@ def test_appending_goes_on_while_another_thread_syncs(path: Path) -> None:
         try:
             for number in range(500):
                 log.append(said(str(number)))
-                assert texts(log)[-1] == str(number) if number % 50 == 0 else True
+                assert log.read(log.entries()[-1]) == log.read(log.branch()[-1])
         finally:
             stop.set()
             thread.join(timeout=30)
@@ -369,6 +368,6 @@ def test_appending_goes_on_while_another_thread_syncs(path: Path) -> None:
 
 
 def test_importing_the_log_loads_nothing_costly() -> None:
-    script = "import sys, hilt.sessions.log; print(*(m for m in ('hashlib', 'sqlite3', 'base64', 'httpx2', 'asyncio') if m in sys.modules))"
+    script = "import sys, hilt.sessions.log; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
-    assert done.stdout.strip() == ""
+    assert {"hashlib", "sqlite3", "base64", "httpx2", "asyncio"}.isdisjoint(done.stdout.split())

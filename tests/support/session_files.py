@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hilt.model.content import AssistantBlock, Text, ToolCall, text_of
-from hilt.model.conversation import AssistantMessage, ToolMessage, ToolResult, Usage, now, user_text
+from hilt.model.conversation import AssistantMessage, StopReason, ToolMessage, ToolResult, Usage, now, user_text
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import MessageRecord, Meta, ResultRecord, new_meta
 
@@ -19,9 +19,8 @@ def said(text: str) -> MessageRecord:
 def answered(text: str, *calls: str, usage: Usage = Usage(10, 5)) -> MessageRecord:  # noqa: B008 - a frozen value
     content: list[AssistantBlock] = [Text(text)]
     content += [ToolCall(call, "bash", {"command": "true"}) for call in calls]
-    return MessageRecord(
-        AssistantMessage(tuple(content), now(), "demo", "demo-1", usage, "tool_use" if calls else "end")
-    )
+    stop: StopReason = "tool_use" if calls else "end"
+    return MessageRecord(AssistantMessage(tuple(content), now(), "demo", "demo-1", usage, stop))
 
 
 def resulted(call: str, text: str) -> ResultRecord:

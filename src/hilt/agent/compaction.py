@@ -58,8 +58,11 @@ def summary_request(messages: Sequence[Message], model: ModelInfo) -> ModelReque
 def estimated_tokens(messages: Sequence[Message]) -> int:
     """What the conversation will fill: the last reported usage, plus a guess for what came after it."""
     known, rest = 0, 0
+    summary = messages[0] if messages and isinstance(messages[0], UserMessage) and messages[0].summary else None
     for message in reversed(messages):
-        if isinstance(message, AssistantMessage) and message.usage.context:
+        # What was reported before a compaction counts what is no longer there.
+        current = summary is None or message.time > summary.time
+        if current and isinstance(message, AssistantMessage) and message.usage.context:
             known = message.usage.context
             break
         rest += len(_as_text(message)) // 4

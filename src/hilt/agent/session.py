@@ -207,6 +207,7 @@ class Session:
                 case Compact():
                     await self.compact()
                 case Undo():
+                    self._not_while_busy("changes can be undone")
                     await self.bus.emit(Displayed(source, self.parts.undo()))
                 case Noop():
                     pass

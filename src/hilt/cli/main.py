@@ -19,11 +19,15 @@ VERBS = {
 
 def main() -> int:
     argv = sys.argv[1:]
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _fill_in_closed_streams()
     if argv in (["--version"], ["-v"], ["-V"]):
         # Nothing else is imported for this: shells and editors ask for it often.
         sys.stdout.write(f"hilt {__version__}\n")
         return 0
     try:
+        if argv in (["--help"], ["-h"]):
+            return _help()
         return _dispatch(argv)
     except KeyboardInterrupt:
         return 130
@@ -36,6 +40,14 @@ def main() -> int:
         return explain(error)
 
 
+def _help() -> int:
+    from hilt.cli.flags import shared_parser
+
+    sys.stdout.write(shared_parser().format_help())
+    sys.stdout.flush()
+    return 0
+
+
 def _dispatch(argv: list[str]) -> int:
     from importlib import import_module
 
@@ -43,6 +55,19 @@ def _dispatch(argv: list[str]) -> int:
     code: int = module.run(argv)
     sys.stdout.flush()
     return code
+
+
+def _fill_in_closed_streams() -> None:
+    """Started with `<&-` or `>&-`: whatever is opened next would take the free number and be mistaken for it."""
+    import os
+
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def _abandon_stdout() -> None:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from msgspec import Struct
@@ -53,106 +53,137 @@ class App(Struct, frozen=True):
     mask: Mask
 
 
+class Ground(Struct, frozen=True):
+    """What a run stands on before there is a session: places, standing choices, keys."""
+
+    options: argparse.Namespace
+    home: Home
+    cwd: Path
+    config: Config
+    credentials: Credentials
+    catalogue: Catalogue
+    store: SessionStore
+    mask: Mask
+
+    @classmethod
+    def survey(cls, options: argparse.Namespace) -> "Ground":
+        home = Home.find()
+        home.prepare()
+        credentials = Credentials(home.auth)
+        mask = Mask((*credentials.all_secrets(), options.api_key))
+        log_to(home.log, mask)
+        return cls(
+            options,
+            home,
+            Path.cwd(),
+            load_config(home.config),
+            credentials,
+            Catalogue.load(home.models),
+            SessionStore(home.sessions),
+            mask,
+        )
+
+
 @asynccontextmanager
 async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterator[App]:
     """Build everything, run the session for the life of the block, and take it all down in order."""
-    home, cwd = Home.find(), Path.cwd()
-    home.prepare()
-    config = load_config(home.config)
-    credentials = Credentials(home.auth)
-    mask = Mask((*credentials.all_secrets(), options.api_key))
-    log_to(home.log, mask)
-    catalogue = Catalogue.load(home.models)
-    store = SessionStore(home.sessions)
-    chooser = Chooser(options, config, credentials, catalogue)
-
-    log = existing_log(options, store, cwd, mask, config.durability)
-    choice = chooser.start(log)
-    log = log or new_log(options, store, cwd, choice.info, mask, config.durability)
-    try:
-        _tell(choice.notice, *log.recovered)
-        if log.model != (choice.info.provider, choice.info.id):
-            log.append(ModelRecord(choice.info.provider, choice.info.id))
-        active = ActiveModel(choice.open(), choice.info)
+    ground = Ground.survey(options)
+    chooser = Chooser(ground)
+    log, active = _open(ground, chooser)
+    with closing(log):
         bus = Bus()
         approver = RpcApprover(bus)
-        permissions = Permissions(options.permissions or "yolo", approver if can_ask else None)
-        jail = Jail(cwd, on=options.jail)
-        history = FileHistory(log, home.snapshots)
-        skills = _skills(options, home, cwd)
-        registry = Registry()
-        parts = Parts(
-            registry=registry,
-            log=log,
-            active=active,
-            cwd=str(cwd),
-            system=_system(options, home, cwd, skills),
-            permissions=permissions,
-            jail=jail,
-            undo=lambda: _undo(history),
-            switch=chooser.switch,
-            retry=RetryPolicy(config.retry.attempts, config.retry.base_delay),
-            reasoning=options.reasoning or config.reasoning,
-            max_steps=options.max_steps or config.max_steps,
+        jail = Jail(ground.cwd, on=options.jail)
+        history = FileHistory(log, ground.home.snapshots)
+        skills = _skills(ground)
+        session = Session(
+            Parts(
+                registry=Registry(),
+                log=log,
+                active=active,
+                cwd=str(ground.cwd),
+                system=_system(ground, skills),
+                permissions=Permissions(options.permissions or "yolo", approver if can_ask else None),
+                jail=jail,
+                undo=lambda: _undo(history),
+                switch=chooser.switch,
+                retry=RetryPolicy(ground.config.retry.attempts, ground.config.retry.base_delay),
+                reasoning=options.reasoning or ground.config.reasoning,
+                max_steps=options.max_steps or ground.config.max_steps,
+            ),
+            bus,
         )
-        session = Session(parts, bus)
         async with Shell() as shell:
-            workspace = Workspace(cwd, jail, home.outputs, lambda call, path: _tell(history.remember(call, path)))
-            tools = _chosen_tools(options, builtin_tools(workspace, shell, skills))
-            commands = builtin_commands(
-                CommandParts(
-                    registry=registry,
-                    cwd=str(cwd),
-                    log=log,
-                    store=store,
-                    skills=skills,
-                    models=catalogue.all,
-                    model=lambda: session.active.info,
-                    usage=lambda: session.transcript.usage,
-                )
+            workspace = Workspace(
+                ground.cwd, jail, ground.home.outputs, lambda call, path: _tell(history.remember(call, path))
             )
-            with registry.publish(BUILTIN, (*tools, *commands)):
-                async with session.running():
-                    yield App(session, approver, store, catalogue.all, mask)
-        await session.active.provider.aclose()
-    finally:
-        log.close()
+            tools = _chosen_tools(options, builtin_tools(workspace, shell, skills))
+            commands = builtin_commands(_command_parts(ground, session, skills))
+            with session.parts.registry.publish(BUILTIN, (*tools, *commands)):
+                try:
+                    async with session.running():
+                        yield App(session, approver, ground.store, ground.catalogue.all, ground.mask)
+                finally:
+                    await session.active.provider.aclose()
+
+
+def _open(ground: Ground, chooser: "Chooser") -> tuple[SessionLog, ActiveModel]:
+    """The session to go on with or a new one, and the model that answers in it."""
+    options, config = ground.options, ground.config
+    log = existing_log(options, ground.store, ground.cwd, ground.mask, config.durability)
+    choice = chooser.start(log)
+    active = ActiveModel(choice.open(), choice.info)
+    log = log or new_log(options, ground.store, ground.cwd, choice.info, ground.mask, config.durability)
+    _tell(choice.notice, *log.recovered, *ground.credentials.warnings)
+    if log.model != (choice.info.provider, choice.info.id):
+        log.append(ModelRecord(choice.info.provider, choice.info.id))
+    return log, active
+
+
+def _command_parts(ground: Ground, session: Session, skills: tuple[Skill, ...]) -> CommandParts:
+    return CommandParts(
+        registry=session.parts.registry,
+        cwd=str(ground.cwd),
+        log=session.parts.log,
+        store=ground.store,
+        skills=skills,
+        models=ground.catalogue.all,
+        model=lambda: session.active.info,
+        usage=lambda: session.transcript.usage,
+    )
 
 
 class Chooser(Struct, frozen=True):
     """Which model answers: at the start by flags and files, later by name."""
 
-    options: argparse.Namespace
-    config: Config
-    credentials: Credentials
-    catalogue: Catalogue
+    ground: Ground
 
     def start(self, log: SessionLog | None) -> Choice:
         """A resumed session goes on with its model, unless a flag says otherwise or it cannot be had."""
+        options, config = self.ground.options, self.ground.config
         provider, model = log.model if log else ("", "")
-        if provider in ("", "demo", "script"):
-            provider, model = self.config.provider, self.config.model
-        options = self.options
+        if provider in ("", *LOCAL):
+            provider, model = config.provider, config.model
         return choose(
             provider=options.provider,
             model=options.model,
             api_key=options.api_key,
             base_url=options.base_url,
             script=Path(options.script) if options.script else None,
-            credentials=self.credentials,
-            catalogue=self.catalogue,
+            credentials=self.ground.credentials,
+            catalogue=self.ground.catalogue,
             configured_provider=provider,
             configured_model=model,
-            configured_base_url=self.config.base_url,
+            configured_base_url=config.base_url,
         )
 
     def switch(self, model: str, current: ActiveModel) -> ActiveModel:
         """The model of this name, from the provider in use if it has it, else from the one that does."""
-        serving = self.catalogue.providers_of(model)
+        serving = self.ground.catalogue.providers_of(model)
         here = current.info.provider
-        anything_goes = here == "ollama" or (bool(self.options.base_url) and here not in LOCAL)
+        anything_goes = here == "ollama" or (bool(self.ground.options.base_url) and here not in LOCAL)
         if here in serving or (anything_goes and not serving):
-            return ActiveModel(current.provider, self.catalogue.find(here, model))
+            return ActiveModel(current.provider, self.ground.catalogue.find(here, model))
         if not serving and canonical(model.replace(":", "/").partition("/")[0]) not in PROVIDERS:
             raise UsageError(f'unknown model "{model}" (provider="{here}")', hint="`hilt models` lists the known ones")
         # Another vendor must not be shown the key or the address that were given for this one.
@@ -162,27 +193,28 @@ class Chooser(Struct, frozen=True):
             api_key="",
             base_url="",
             script=None,
-            credentials=self.credentials,
-            catalogue=self.catalogue,
+            credentials=self.ground.credentials,
+            catalogue=self.ground.catalogue,
         )
         return ActiveModel(choice.open(), choice.info, choice.notice)
 
 
-def _skills(options: argparse.Namespace, home: Home, cwd: Path) -> tuple[Skill, ...]:
-    if options.no_skill:
+def _skills(ground: Ground) -> tuple[Skill, ...]:
+    if ground.options.no_skill:
         return ()
-    found = find_skills(home.root, cwd, Path.home())
+    found = find_skills(ground.home.root, ground.cwd, Path.home())
     _tell(*found.problems)
     return tuple(found.skills)
 
 
-def _system(options: argparse.Namespace, home: Home, cwd: Path, skills: tuple[Skill, ...]) -> str:
+def _system(ground: Ground, skills: tuple[Skill, ...]) -> str:
+    found = find_instructions(ground.home.root, ground.cwd)
     return system_prompt(
         PromptParts(
-            cwd=cwd,
-            base=options.system_prompt or read_system(home.root) or "",
-            appended=options.append_system_prompt,
-            instructions=[(str(found.path), found.text) for found in find_instructions(home.root, cwd)],
+            cwd=ground.cwd,
+            base=ground.options.system_prompt or read_system(ground.home.root) or "",
+            appended=ground.options.append_system_prompt,
+            instructions=[(str(instructions.path), instructions.text) for instructions in found],
             skills=manifest(skills) if skills else "",
         )
     )

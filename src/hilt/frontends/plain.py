@@ -34,6 +34,10 @@ async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
     if outcome.stop not in ("error", "aborted") and outcome.text:
         text = mask.text(clean(outcome.text) if sys.stdout.isatty() else outcome.text)
         _write(sys.stdout, text if text.endswith("\n") else text + "\n")
+    if outcome.stop == "length":
+        progress.say("hilt: the reply was cut off at the model's output limit")
+    elif outcome.stop == "end" and not outcome.text:
+        progress.say("hilt: the model ended without saying anything")
     return outcome
 
 
@@ -47,36 +51,36 @@ class Progress:
     async def __call__(self, event: Event) -> None:
         match event:
             case AssistantMessageAdded(content=content) if len(content) > 1 and (text := text_of(content)).strip():
-                self._say(text)  # words before tool calls; the last message goes to stdout
+                self.say(text)  # words before tool calls; the last message goes to stdout
             case ToolCalled(name=name, args=args):
-                self._say(f"→ {name} {_gist(args)}".rstrip())
+                self.say(f"→ {name} {_gist(args)}".rstrip())
             case ToolResultAdded():
                 self._result(event)
             case Retrying():
-                self._say(f"retry {event.attempt} of {event.attempts} in {event.delay_ms / 1000:.1f} s: {event.reason}")
+                self.say(f"retry {event.attempt} of {event.attempts} in {event.delay_ms / 1000:.1f} s: {event.reason}")
             case CompactionStarted(tokens=tokens):
-                self._say(f"compacting the conversation (about {tokens} tokens)…")
+                self.say(f"compacting the conversation (about {tokens} tokens)…")
             case CompactionDone():
-                self._say("compacted; the session file keeps the whole of it")
+                self.say("compacted; the session file keeps the whole of it")
             case Noticed(message=message):
-                self._say(f"hilt: {message}")
+                self.say(f"hilt: {message}")
             case Displayed(extension=extension, text=text):
-                self._say("\n".join(f"[{extension}] {line}" for line in text.splitlines()))
+                self.say("\n".join(f"[{extension}] {line}" for line in text.splitlines()))
             case Failed(message=message, hint=hint):
-                self._say(f"hilt: error: {message}" + (f"\nhint: {hint}" if hint else ""))
+                self.say(f"hilt: error: {message}" + (f"\nhint: {hint}" if hint else ""))
             case _:
                 pass
 
     def _result(self, event: ToolResultAdded) -> None:
         lines = "\n".join(_shown(block) for block in event.content).strip().splitlines()
         for line in lines[:_RESULT_LINES]:
-            self._say("  " + one_line(line, _WIDTH) if line.strip() else "")
+            self.say("  " + one_line(line, _WIDTH) if line.strip() else "")
         if len(lines) > _RESULT_LINES:
-            self._say(f"  … {len(lines) - _RESULT_LINES} more lines")
+            self.say(f"  … {len(lines) - _RESULT_LINES} more lines")
         if event.is_error:
-            self._say(f"  ✗ {event.name} did not succeed")
+            self.say(f"  ✗ {event.name} did not succeed")
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
         _write(self._out, self._mask.text(clean(text)) + "\n")
 
 

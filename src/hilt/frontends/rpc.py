@@ -5,6 +5,7 @@ process but the end of its input or a wrong token.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -39,6 +40,8 @@ from hilt.sessions.tree import plain, tree_of
 from hilt.transport.lines import TooLong
 from hilt.transport.stdio import LineWriter, read_lines
 
+log = logging.getLogger(__name__)
+
 LINE_LIMIT = 16 * 1024 * 1024
 _IN_FLIGHT = 64
 _FLUSH = 10.0
@@ -71,6 +74,7 @@ class RpcServer:
         self._writer = writer
         self._trusted = not parts.token
         self._refused = False
+        self._hung_up = False
         self._tasks = 0
 
     async def serve(self) -> bool:
@@ -82,14 +86,16 @@ class RpcServer:
                     if self._refused or self._writer.broken:
                         break
                 self.parts.approver.close()
-                if self._writer.broken:
-                    self.session.abort()
             await self.session.idle()
         await self._writer.flush(_FLUSH)
         return not self._refused
 
     async def _show(self, event: Event) -> None:
         await self._send(event_json(event))
+        if self._writer.broken and not self._hung_up:
+            self._hung_up = True  # nobody reads any more: stop spending
+            await self.session.take_back()
+            self.session.abort()
 
     async def _send(self, value: dict[str, Any]) -> None:
         await self._writer.send(self.parts.mask.line(msgspec.json.encode(value)))
@@ -141,6 +147,10 @@ class RpcServer:
         except HiltError as error:
             message = f"{error.message} ({error.hint})" if error.hint else error.message
             await self.respond(envelope.type, envelope.id, error=message)
+        except Exception as error:
+            # One command that fails in a way nobody foresaw must not end the client's session.
+            log.exception("rpc command %s failed", envelope.type)
+            await self.respond(envelope.type, envelope.id, error=f"internal error: {type(error).__name__}: {error}")
         else:
             if not isinstance(reply, Later):
                 await self.respond(envelope.type, envelope.id, reply)

@@ -18,6 +18,7 @@ from hilt.errors import AuthError, BadRequest, ConfigError, ProviderError, Unava
 from hilt.model.masking import Mask
 from hilt.model.stream import StreamItem
 from hilt.providers.failures import Fault, as_error, fault_of, not_a_stream, tidy
+from hilt.providers.outgoing import to_json
 from hilt.providers.sse import EventTooLarge, SseEvent, SseParser
 
 if TYPE_CHECKING:
@@ -72,14 +73,6 @@ def resolve_base(base_url: str, default: str, *, always: bool = False) -> str:
     return url if path.endswith(prefix) or (path and not always) else url + prefix
 
 
-def encode_body(body: Mapping[str, Any]) -> bytes:
-    """JSON as UTF-8; halves of surrogate pairs, which no encoder takes, become U+FFFD."""
-    try:
-        return msgspec.json.encode(body)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_without_surrogates(body))
-
-
 class ApiClient:
     """One vendor's API at one base URL. The connection is made at the first request."""
 
@@ -99,7 +92,7 @@ class ApiClient:
     async def stream(self, path: str, body: Mapping[str, Any], reader: Reader) -> AsyncGenerator[StreamItem, None]:
         """Post and follow the answer to its end. The connection is free before the last item is yielded."""
         malformed = ""
-        async with self._open("POST", path, encode_body(body)) as response:
+        async with self._open("POST", path, to_json(body)) as response:
             feed = _Feed(self, response)
             while not reader.over and (events := await feed.events(patient=not reader.complete)) is not None:
                 for event in events:
@@ -162,7 +155,7 @@ class ApiClient:
     def _connected(self) -> "httpx2.AsyncClient":
         if self._client is not None:
             return self._client
-        import ssl  # httpx2 has it already
+        import ssl
 
         import httpx2
 
@@ -297,14 +290,3 @@ def _split(url: str) -> SplitResult:
 
 def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
-
-
-def _without_surrogates(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        case dict():
-            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_without_surrogates(item) for item in value]
-    return value

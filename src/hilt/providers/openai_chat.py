@@ -25,6 +25,7 @@ from hilt.providers.outgoing import (
     output_limit,
     result_text,
     sendable,
+    to_json,
     with_images,
 )
 from hilt.providers.sse import SseEvent
@@ -132,7 +133,7 @@ def _assistant(message: AssistantMessage, names: ToolNames, provider: str) -> di
         {
             "id": call.id,
             "type": "function",
-            "function": {"name": names.wire(call.name), "arguments": msgspec.json.encode(call.args).decode()},
+            "function": {"name": names.wire(call.name), "arguments": to_json(call.args).decode()},
         }
         for call in calls
     ]

@@ -21,6 +21,7 @@ from hilt.providers.outgoing import (
     output_limit,
     result_text,
     sendable,
+    to_json,
     with_images,
 )
 from hilt.providers.sse import SseEvent
@@ -110,7 +111,7 @@ def _assistant_item(block: Text | Thinking | ToolCall, names: ToolNames) -> dict
             item = {"type": "reasoning", "summary": summary, "encrypted_content": state}
             return {**item, "id": item_id} if item_id else item
         case ToolCall(id=call_id, name=name, args=args):
-            arguments = msgspec.json.encode(args).decode()
+            arguments = to_json(args).decode()
             return {"type": "function_call", "call_id": call_id, "name": names.wire(name), "arguments": arguments}
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from hilt.model.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock, text_of
@@ -112,6 +113,14 @@ def with_images(content: Sequence[UserBlock], accepted: Set[str]) -> list[UserBl
     ]
 
 
+def to_json(value: Any) -> bytes:
+    """JSON as UTF-8; halves of surrogate pairs, which no encoder takes, become U+FFFD."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_without_surrogates(value))
+
+
 def base64_of(image: Image) -> str:
     return binascii.b2a_base64(image.data, newline=False).decode()
 
@@ -206,6 +215,17 @@ def _own_id(wanted: str, used: set[str], allowed: re.Pattern[str]) -> str:
         wanted = f"call_{number}"
     used.add(wanted)
     return wanted
+
+
+def _without_surrogates(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case dict():
+            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_without_surrogates(item) for item in value]
+    return value
 
 
 def _safe_name(name: str) -> str:

@@ -107,7 +107,7 @@ def test_an_error_inside_a_stream_is_judged_by_its_name(kind: str, meaning: type
 
 
 def test_googles_refusal_of_a_key_is_an_auth_error_although_it_says_400() -> None:
-    body = b'{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}'
+    body = b'{"error":{"code":400,"message":"API key not valid. Pass a valid one.","status":"INVALID_ARGUMENT"}}'
     assert type(as_error("google", fault_of(400, {}, body), Mask())) is AuthError
 
 
@@ -169,6 +169,7 @@ async def test_the_time_to_wait_is_passed_on(status: int) -> None:
         with pytest.raises((RateLimited, Unavailable)) as caught:
             await collect(provider)
         await provider.aclose()
+    assert isinstance(caught.value, RateLimited | Unavailable)
     assert caught.value.retry_after == 3.0
 
 

@@ -9,9 +9,10 @@ from hilt.errors import BadRequest, ConfigError, ProviderError
 from hilt.model.content import Text
 from hilt.providers.anthropic import Anthropic
 from hilt.providers.google import Google
-from hilt.providers.http import encode_body, resolve_base
+from hilt.providers.http import resolve_base
 from hilt.providers.openai import OpenAI
 from hilt.providers.openai_chat import OpenAIChat, default_base
+from hilt.providers.outgoing import to_json
 from providers.http.vendors import CHAT, KEY, RESPONSES, VENDORS, check_answer, collect, completed
 from support.api_server import ApiServer, Reply, events
 
@@ -97,7 +98,7 @@ def test_importing_the_adapters_does_not_load_the_http_client() -> None:
     code = (
         "import sys, hilt.providers.openai, hilt.providers.anthropic, hilt.providers.google\n"
         "hilt.providers.openai.OpenAI('k'), hilt.providers.google.Google('k')\n"
-        "print([name for name in ('httpx2', 'httpcore2', 'anyio', 'ssl', 'email', 'base64') if name in sys.modules])"
+        "print([name for name in ('httpx2', 'httpcore2', 'anyio', 'email', 'hashlib') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout.strip() == "[]"
@@ -105,7 +106,7 @@ def test_importing_the_adapters_does_not_load_the_http_client() -> None:
 
 def test_half_a_character_is_replaced_and_the_rest_is_kept() -> None:
     body = {"a\ud800": ["x\udfff", {"b": "🌍\ud83d"}, 1, None, True]}
-    assert encode_body(body) == '{"a�":["x�",{"b":"🌍�"},1,null,true]}'.encode()
+    assert to_json(body) == '{"a�":["x�",{"b":"🌍�"},1,null,true]}'.encode()
 
 
 NOT_THERE = Reply.json(404, {"detail": "Not Found"})

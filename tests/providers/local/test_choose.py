@@ -188,26 +188,47 @@ def test_an_unknown_provider_lists_the_known_ones_and_suggests_the_nearest(pick:
 
 
 class Server:
-    """Answers every request with one status, and keeps what it was asked."""
+    """Answers each request with the next status, then none at all, and keeps what it was asked."""
 
     def __init__(self, *statuses: str) -> None:
         self.statuses = list(statuses)
         self.requests: list[str] = []
+        self._busy = 0
+        self._closing = asyncio.Event()
+        self._idle = asyncio.Condition()
 
     async def __aenter__(self) -> str:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def __aexit__(self, *_: object) -> None:
+        self._closing.set()
         self._server.close()
+        async with asyncio.timeout(5), self._idle:
+            await self._idle.wait_for(lambda: self._busy == 0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._busy += 1
+        try:
+            await self._answer(reader, writer)
+            writer.close()
+            await writer.wait_closed()
+        except OSError:
+            pass  # the client has gone, as clients may
+        finally:
+            async with self._idle:
+                self._busy -= 1
+                self._idle.notify_all()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.requests.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        if not self.statuses:
+            await self._closing.wait()
+            return
         body = b'{"data": [], "models": [], "error": {"message": "no"}}'
         head = f"HTTP/1.1 {self.statuses.pop(0)}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         writer.write(head.encode() + b"connection: close\r\n\r\n" + body)
         await writer.drain()
-        writer.close()
 
 
 async def refused(choice: Choice) -> None:
@@ -260,11 +281,10 @@ async def test_kimi_keys_are_tried_at_both_addresses_and_its_coding_model_has_it
 
 async def test_verify_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hilt.providers.choose._CHECK_SECONDS", 0.2)
-    silent = await asyncio.start_server(lambda reader, writer: reader.read(), "127.0.0.1", 0)
-    async with silent:
+    async with Server() as address:
         with pytest.raises(Unavailable, match="did not answer"):
             async with asyncio.timeout(5):
-                await verify("openai", "key", f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}")
+                await verify("openai", "key", address)
 
 
 async def test_verify_has_nothing_to_ask_of_the_models_without_a_network() -> None:
