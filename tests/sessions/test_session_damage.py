@@ -7,15 +7,16 @@ import pytest
 from hilt.errors import SessionError
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import CompactionRecord
+from support.fault_fs import RecordingFiles
 from support.session_files import meta, reread, said, texts, write_session
 
-RECORDS = 30
+RECORDS = 20
 PARTS = 4
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "one.jsonl"
+def path(quick_path: Path) -> Path:
+    return quick_path / "one.jsonl"
 
 
 def append_and_reread(path: Path, text: str = "after") -> list[str]:
@@ -63,6 +64,14 @@ def test_a_torn_tail_is_moved_aside_before_anything_is_appended(path: Path) -> N
         assert log.recovered == [f"an unfinished record (26 bytes) was moved to {torn}"]
 
 
+def test_a_torn_tail_is_on_the_disk_elsewhere_before_it_is_cut_off(path: Path) -> None:
+    write_session(path, 1)
+    path.write_bytes(path.read_bytes() + b'{"type":')
+    files = RecordingFiles()
+    SessionLog.open(path, fs=files).close()
+    assert files.order == ["write", f"fsync {path}.torn", "ftruncate", "fdatasync"]
+
+
 def test_a_reader_leaves_a_torn_tail_where_it_is(path: Path) -> None:
     write_session(path, 2)
     content = path.read_bytes() + b'{"type":"mess'
@@ -81,7 +90,7 @@ def test_a_last_record_that_lacks_only_its_end_is_kept(path: Path) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_changed_byte_costs_the_records_it_touches_and_invents_none(path: Path, part: int) -> None:
-    records = 20
+    records = 12
     wanted = write_session(path, records)
     content = path.read_bytes()
     for at in range(part, len(content), PARTS):
@@ -180,14 +189,15 @@ def test_a_kept_tail_whose_first_record_was_lost_begins_with_the_next(path: Path
     assert reread(path) == ["## Context Summary (compacted)\n\nsum", "c"]
 
 
-def test_a_circle_of_parents_does_not_hang(path: Path) -> None:
+def test_a_parent_that_comes_later_or_is_the_record_itself_makes_no_circle(path: Path) -> None:
     data = b'{"message":{"role":"user","content":[{"type":"text","text":"%b"}],"time":"2024-01-01T00:00:00Z"}}'
     rows = [
         b'{"type":"message","id":"a","parent":"a","data":%b}' % (data % b"self"),
-        b'{"type":"message","id":"b","parent":"a","data":%b}' % (data % b"next"),
+        b'{"type":"message","id":"b","parent":"c","data":%b}' % (data % b"next"),
+        b'{"type":"message","id":"c","parent":"b","data":%b}' % (data % b"last"),
     ]
     path.write_bytes(b"\n".join(rows) + b"\n")
-    assert reread(path) == ["self", "next"]
+    assert reread(path) == ["self", "next", "last"]
 
 
 def test_a_file_of_which_nothing_can_be_read_is_refused_and_not_touched(path: Path) -> None:

@@ -231,13 +231,25 @@ def test_large_contents_live_in_private_side_files_and_come_back_whole(path: Pat
         assert "side file" in str(kept.content[2])
 
 
+def test_a_side_file_is_on_the_disk_before_the_record_that_needs_it(path: Path) -> None:
+    files = RecordingFiles()
+    with SessionLog.create(path, meta(), fs=files) as log:
+        log.append(said("x" * (LONGEST_RECORD + 1)))
+    blobs = path.parent.parent / "blobs"
+    assert files.order[0] == "write"
+    assert files.order[1].startswith(f"fsync {blobs}/")
+    assert f"fsync {blobs}" in files.order[: files.order.index("write", 1)]
+    assert f"fsync {blobs.parent}" in files.order[: files.order.index("write", 1)]
+
+
 def test_a_large_record_without_a_long_string_is_written_whole(path: Path) -> None:
-    numbers = list(range(1_000_000))
+    pieces = ["x" * 60_000] * 80
     with SessionLog.create(path, meta()) as log:
         log.append(said("a"))
-        log.append(NoteRecord("numbers", numbers))
+        log.append(NoteRecord("pieces", pieces))
+    assert path.stat().st_size > LONGEST_RECORD
     with SessionLog.open(path) as log:
-        assert log.read(log.entries()[-1]) == NoteRecord("numbers", numbers)
+        assert log.read(log.entries()[-1]) == NoteRecord("pieces", pieces)
 
 
 def test_a_side_file_of_a_log_outside_the_store_lies_beside_it(tmp_path: Path) -> None:
@@ -296,9 +308,10 @@ def test_what_is_not_a_session_is_refused_and_left_as_it_was(tmp_path: Path) -> 
         assert (tmp_path / name).read_bytes() == content
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o644
     for odd in (pipe, tmp_path, tmp_path / "missing"):
-        with pytest.raises(SessionError) as caught:
-            SessionLog.open(odd)
-        assert caught.value.hint
+        for writable in (True, False):
+            with pytest.raises(SessionError) as caught:
+                SessionLog.open(odd, writable=writable)
+            assert caught.value.hint
     assert sorted(item.name for item in tmp_path.iterdir()) == sorted([*contents, "pipe"])
 
 

@@ -97,6 +97,10 @@ class RecordingFiles(OsFiles):
         self.order.append("write")
         return super().write(fd, data)
 
+    def ftruncate(self, fd: int, size: int) -> None:
+        self.order.append("ftruncate")
+        super().ftruncate(fd, size)
+
     def fdatasync(self, fd: int) -> None:
         self.order.append("fdatasync")
         super().fdatasync(fd)

@@ -212,14 +212,13 @@ async def test_a_link_is_followed(bench: Bench, tmp_path: Path) -> None:
 async def test_a_huge_file_is_read_in_flat_memory(bench: Bench) -> None:
     with (bench.root / "huge").open("wb") as file:
         file.write(b"first\n" * 2_000)
-        file.seek(1 << 30)
+        file.seek(1 << 28)
         file.write(b"\nlast\n")
     tracemalloc.start()
     try:
         async with asyncio.timeout(30):
             assert (await bench.text("read", path="huge", limit=1)) == "first\n"
             assert (await bench.text("read", path="huge", offset=2002)) == "last\n"
-            assert "line 2001 is" in await bench.text("read", path="huge", offset=2001, limit=1)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()

@@ -100,9 +100,11 @@ async def compact(run: Run, *, automatic: bool = False) -> str:
     summary = text_of(completed.content).strip()
     if not summary:
         raise ProviderError("empty summary from the model; the conversation was left as it is")
-    await _count(run, completed.usage)
-    run.transcript.compact(summary, cut)
+    usage = priced(completed.usage, run.model)
+    run.transcript.compact(summary, cut, usage)
     await run.transcript.settle()
+    await _warn_if_unsaved(run)
+    await run.emit(UsageReported(usage, run.transcript.usage))
     await run.emit(CompactionDone(summary))
     return summary
 
@@ -205,12 +207,6 @@ async def _compact_if_full(run: Run) -> None:
     except ProviderError as error:
         # The turn may still fit; if it does not, the overflow is reported for what it is.
         await run.emit(Noticed("warn", f"automatic compaction failed: {error.message}"))
-
-
-async def _count(run: Run, usage: Usage) -> None:
-    usage = priced(usage, run.model)
-    run.transcript.spend(usage)
-    await run.emit(UsageReported(usage, run.transcript.usage))
 
 
 async def _warn_if_unsaved(run: Run) -> None:

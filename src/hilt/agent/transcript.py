@@ -54,15 +54,11 @@ class Transcript:
         else:
             self._messages.append(ToolMessage((result,), now()))
 
-    def spend(self, usage: Usage) -> None:
-        """Count what was paid for outside the conversation, such as a summary."""
-        self.usage += usage
-
-    def compact(self, summary: str, cut: int) -> None:
+    def compact(self, summary: str, cut: int, usage: Usage) -> None:
         """Replace everything before `cut` by a summary. The log keeps the original."""
-        self.log.append(
-            CompactionRecord(summary, self._entry_of(self._messages[cut:]), estimated_tokens(self._messages))
-        )
+        first = self._entry_of(self._messages[cut:])
+        self.log.append(CompactionRecord(summary, first, estimated_tokens(self._messages), usage))
+        self.usage += usage
         self.reload()
 
     def clear(self) -> None:

@@ -1,6 +1,7 @@
 """`config.toml`: the user's standing choices. Flags win over it."""
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -22,7 +23,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_url: str = ""
     reasoning: Reasoning = ""
     permissions: PermissionMode | None = None
-    max_steps: int = 50
+    max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
     durability: Durability = "turn"
     retry: Retry = Retry()
 

@@ -13,6 +13,12 @@ def explain(error: Exception) -> int:
         return 2 if isinstance(error, UsageError) else 1
     import logging
 
+    if not logging.getLogger().handlers:  # it failed before there was a log, or in a verb that needs none
+        from hilt.cli.home import Home
+        from hilt.cli.logfile import log_to
+        from hilt.model.masking import Mask
+
+        log_to(Home.find().log, Mask())
     logging.getLogger("hilt").error("internal error", exc_info=error)
     _say(
         f"hilt: internal error: {type(error).__name__}: {error}\n"

@@ -30,7 +30,7 @@ def run(argv: list[str]) -> int:
     if options.print_ or options.json:
         return _one_shot(options)
     raise UsageError(
-        "no face was chosen",
+        f'there is no verb "{options.prompt[0]}"' if len(options.prompt) == 1 else "no face was chosen",
         hint="`hilt -p PROMPT` answers once, `hilt --json PROMPT` prints events, `hilt rpc` serves a program",
     )
 
@@ -60,12 +60,14 @@ def _one_shot(options: argparse.Namespace) -> int:
 
     async def face(interrupts: "Interrupts") -> int:
         from hilt.cli.wiring import assemble
-        from hilt.frontends import jsonl, plain
         from hilt.model.conversation import user_text
 
+        if options.json:
+            from hilt.frontends.jsonl import run as show
+        else:
+            from hilt.frontends.plain import run as show
         async with assemble(options, can_ask=False) as app:
             interrupts.first = app.session.abort
-            show = jsonl.run if options.json else plain.run
             outcome = await show(app.session, user_text(prompt), app.mask)
         return {"error": 1, "aborted": interrupts.code}.get(outcome.stop, 0)
 

@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+from hilt.errors import ConfigError
+
 
 class Home:
     def __init__(self, root: Path) -> None:
@@ -51,4 +53,9 @@ class Home:
 
     def prepare(self) -> None:
         """Make the directory, private from the start."""
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.root} cannot be made: {error.strerror}", hint="set HILT_HOME to a directory of your own"
+            ) from error

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from hilt.errors import UsageError
+from hilt.frontends.terminal import one_line
 from hilt.model.masking import Mask
 from hilt.model.models import ModelInfo
 from hilt.sessions.disk import Durability
@@ -50,7 +51,8 @@ def _pick(store: SessionStore, cwd: Path) -> Path:
     if not found:
         raise UsageError("there is no session of this directory to resume", hint="leave out -r to begin one")
     for number, summary in enumerate(found, 1):
-        sys.stderr.write(f"{number:3}  {summary.updated:%Y-%m-%d %H:%M}  {summary.title}\n")
+        title = one_line(summary.title, 80)
+        sys.stderr.write(f"{number:3}  {summary.updated.astimezone():%Y-%m-%d %H:%M}  {title}\n")
     sys.stderr.write("pick #: ")
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()

@@ -11,7 +11,7 @@ import msgspec
 from hilt.cli.flags import Parser
 from hilt.cli.home import Home
 from hilt.errors import UsageError
-from hilt.frontends.encode import message_json, usage_json
+from hilt.frontends.encode import json_line, message_json, usage_json
 from hilt.frontends.terminal import clean, one_line
 from hilt.model.content import Text, ToolCall, text_of
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, UserMessage
@@ -29,7 +29,7 @@ def run(argv: list[str]) -> int:
     store = SessionStore(Home.find().sessions)
     verb: Callable[[SessionStore, argparse.Namespace], tuple[Any, str]] = _VERBS[options.verb]
     value, text = verb(store, options)
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n" if options.json else clean(text).rstrip("\n") + "\n")
+    sys.stdout.write(json_line(value).decode() + "\n" if options.json else clean(text).rstrip("\n") + "\n")
     return 0
 
 

@@ -22,6 +22,7 @@ from hilt.context.instructions import find_instructions, read_system
 from hilt.context.skills import Skill, find_skills, manifest
 from hilt.errors import UsageError
 from hilt.frontends.rpc_approver import RpcApprover
+from hilt.frontends.terminal import clean
 from hilt.model.contributions import Tool
 from hilt.model.masking import Mask
 from hilt.model.models import ModelInfo
@@ -70,7 +71,7 @@ class Ground(Struct, frozen=True):
         home = Home.find()
         home.prepare()
         credentials = Credentials(home.auth)
-        mask = Mask((*credentials.all_secrets(), options.api_key))
+        mask = Mask((*credentials.all_secrets(), options.api_key.strip()))
         log_to(home.log, mask)
         return cls(
             options,
@@ -103,7 +104,9 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
                 active=active,
                 cwd=str(ground.cwd),
                 system=_system(ground, skills),
-                permissions=Permissions(options.permissions or "yolo", approver if can_ask else None),
+                permissions=Permissions(
+                    options.permissions or ground.config.permissions or "yolo", approver if can_ask else None
+                ),
                 jail=jail,
                 undo=lambda: _undo(history),
                 switch=chooser.switch,
@@ -240,4 +243,4 @@ def _undo(history: FileHistory) -> str:
 
 def _tell(*notices: str) -> None:
     for notice in filter(None, notices):
-        sys.stderr.write(f"hilt: {notice}\n")
+        sys.stderr.write(clean(f"hilt: {notice}\n"))

@@ -68,7 +68,7 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
 
     async def sessions(_: str) -> Answer:
         found = await asyncio.to_thread(parts.store.list, parts.cwd)
-        lines = [f"{summary.id[:8]}  {summary.updated:%Y-%m-%d %H:%M}  {summary.title}" for summary in found]
+        lines = [f"{one.id[:8]}  {one.updated.astimezone():%Y-%m-%d %H:%M}  {one.title}" for one in found]
         return _show("\n".join(lines) or "no sessions in this directory yet")
 
     async def skills(_: str) -> Answer:

@@ -19,6 +19,26 @@ _OPTIONAL = {"turn_end": ("error",), "error": ("hint", "code"), "permission_deci
 """Fields that are left out when empty, as existing clients expect."""
 
 
+def json_line(value: Any) -> bytes:
+    """One value as one line, without its newline."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # A file name that is not UTF-8 arrives as lone surrogates, which no JSON can carry.
+        return msgspec.json.encode(_sayable(msgspec.to_builtins(value)))
+
+
+def _sayable(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {_sayable(key): _sayable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_sayable(item) for item in value]
+    return value
+
+
 def event_json(event: Event) -> dict[str, Any]:
     match event:
         case UserMessageAdded() | AssistantMessageAdded():

@@ -1,10 +1,8 @@
 """`hilt --json`: every event as one JSON line on stdout."""
 
-import msgspec
-
 from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
-from hilt.frontends.encode import event_json
+from hilt.frontends.encode import event_json, json_line
 from hilt.model.conversation import UserMessage
 from hilt.model.events import Event
 from hilt.model.masking import Mask
@@ -16,11 +14,12 @@ _FLUSH = 10.0
 
 async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
     writer = LineWriter(1)
+    writer.when_broken = session.abort  # nobody reads any more: stop spending
 
     async def show(event: Event) -> None:
-        await writer.send(mask.line(msgspec.json.encode(event_json(event))))
+        await writer.send(mask.line(json_line(event_json(event))))
         if writer.broken:
-            session.abort()  # nobody reads any more: stop spending
+            session.abort()  # also when it broke before there was anything to stop
 
     with session.bus.subscribed(show):
         outcome = await (await session.prompt(message)).result()

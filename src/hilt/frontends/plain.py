@@ -6,7 +6,7 @@ from typing import TextIO
 from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
 from hilt.frontends.terminal import clean, one_line
-from hilt.model.content import Args, Image, Text, text_of
+from hilt.model.content import Args, Image, Text, ToolCall, text_of
 from hilt.model.conversation import UserMessage
 from hilt.model.events import (
     AssistantMessageAdded,
@@ -50,8 +50,9 @@ class Progress:
 
     async def __call__(self, event: Event) -> None:
         match event:
-            case AssistantMessageAdded(content=content) if len(content) > 1 and (text := text_of(content)).strip():
-                self.say(text)  # words before tool calls; the last message goes to stdout
+            case AssistantMessageAdded(content=content) if any(isinstance(block, ToolCall) for block in content):
+                if (text := text_of(content)).strip():
+                    self.say(text)  # words before tool calls; the last message goes to stdout
             case ToolCalled(name=name, args=args):
                 self.say(f"→ {name} {_gist(args)}".rstrip())
             case ToolResultAdded():
@@ -86,7 +87,8 @@ class Progress:
 
 def _write(out: TextIO, text: str) -> None:
     try:
-        out.write(text)
+        # A terminal without the character, or half a surrogate pair, must not cost the answer.
+        out.write(text.encode(out.encoding, "replace").decode(out.encoding))
         out.flush()
     except OSError:
         pass  # whoever watched is gone; the work is done all the same

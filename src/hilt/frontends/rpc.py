@@ -16,7 +16,7 @@ from hilt import __version__
 from hilt.agent.compaction import estimated_tokens
 from hilt.agent.session import Job, Session
 from hilt.errors import HiltError, UsageError
-from hilt.frontends.encode import event_json, message_json, usage_json
+from hilt.frontends.encode import event_json, json_line, message_json, usage_json
 from hilt.frontends.rpc_approver import RpcApprover
 from hilt.frontends.rpc_requests import (
     CommandRequest,
@@ -76,9 +76,12 @@ class RpcServer:
         self._refused = False
         self._hung_up = False
         self._tasks = 0
+        self._waiting: list[tuple[Call, Job]] = []
+        """Prompts and compactions whose response is still due."""
 
     async def serve(self) -> bool:
         """Answer until the input ends and the work is done. False when the token was wrong."""
+        self._writer.when_broken = self.session.abort
         with self.session.bus.subscribed(self._show):
             async with asyncio.TaskGroup() as group:
                 async for line in read_lines(0, LINE_LIMIT):
@@ -98,7 +101,7 @@ class RpcServer:
             self.session.abort()
 
     async def _send(self, value: dict[str, Any]) -> None:
-        await self._writer.send(self.parts.mask.line(msgspec.json.encode(value)))
+        await self._writer.send(self.parts.mask.line(json_line(value)))
 
     async def respond(self, command: str, id_: str | None, data: Reply = None, error: str = "") -> None:
         response: dict[str, Any] = {"type": "response", "command": command, "success": not error}
@@ -157,21 +160,33 @@ class RpcServer:
         finally:
             self._tasks -= slow
 
+    def due(self, call: "Call", job: Job) -> None:
+        """Remember that this call is answered when its job starts, or when it is taken back before."""
+        self._waiting = [pair for pair in (*self._waiting, (call, job)) if not pair[0].answered]
+
+    async def answer_taken_back(self) -> None:
+        for call, job in self._waiting:
+            if job.finished.is_set() and not call.answered:
+                call.answered = True
+                await self.respond(call.envelope.type, call.envelope.id, error="taken back before it started")
+
     def check_token(self, token: str) -> None:
         import hmac  # 3 ms, and only for clients that authenticate
 
-        if not self._trusted and not hmac.compare_digest(token.encode(), self.parts.token.encode()):
+        expected = self.parts.token.encode("utf-8", "surrogateescape")
+        if not self._trusted and not hmac.compare_digest(token.encode(), expected):
             self._refused = True
             raise UsageError("invalid token")
         self._trusted = True
 
 
-class Call(Struct, frozen=True):
+class Call(Struct):
     """One command being answered."""
 
     server: RpcServer
     envelope: Envelope
     request: Any
+    answered: bool = False
 
     @property
     def session(self) -> Session:
@@ -179,6 +194,7 @@ class Call(Struct, frozen=True):
 
     async def started(self) -> None:
         """The response to a prompt, sent when its turn comes and before its first event."""
+        self.answered = True
         await self.server.respond(self.envelope.type, self.envelope.id, {"started": True})
 
 
@@ -200,14 +216,13 @@ async def _hello(call: Call) -> Reply:
 
 async def _prompt(call: Call) -> Later:
     request: PromptRequest = call.request
-    await call.session.prompt(_message(request), call.started)
-    return LATER
+    return _later(call, await call.session.prompt(_message(request), call.started))
 
 
 async def _steer(call: Call) -> Reply | Later:
     request: PromptRequest = call.request
     job = await call.session.steer(_message(request), call.started)
-    return LATER if job else {"queued": True}
+    return _later(call, job) if job else {"queued": True}
 
 
 async def _abort(call: Call) -> Reply:
@@ -216,12 +231,13 @@ async def _abort(call: Call) -> Reply:
 
 
 async def _compact(call: Call) -> Later:
-    await call.session.compact(call.started)
-    return LATER
+    return _later(call, await call.session.compact(call.started))
 
 
 async def _take_back(call: Call) -> Reply:
-    return {"messages": await call.session.take_back()}
+    messages = await call.session.take_back()
+    await call.server.answer_taken_back()
+    return {"messages": messages}
 
 
 async def _get_state(call: Call) -> Reply:
@@ -283,11 +299,12 @@ async def _ping(_: Call) -> Reply:
 
 async def _input(call: Call) -> Reply | Later:
     request: InputRequest = call.request
-    if request.deliver == "steer" and not request.text.lstrip().startswith("/"):
+    text = request.text.strip()
+    if request.deliver == "steer" and text and not text.startswith("/"):
         job = await call.session.steer(user_text(request.text), call.started)
-        return LATER if job else {"queued": True}
+        return _later(call, job) if job else {"queued": True}
     outcome = await call.session.input(request.text, call.started)
-    return LATER if isinstance(outcome, Job) else _taken(outcome)
+    return _later(call, outcome) if isinstance(outcome, Job) else _taken(outcome)
 
 
 async def _commands(call: Call) -> Reply:
@@ -326,6 +343,11 @@ async def _ui_response(call: Call) -> Reply:
     request: UiResponse = call.request
     call.server.parts.approver.answer(request)
     return None
+
+
+def _later(call: Call, job: Job) -> Later:
+    call.server.due(call, job)
+    return LATER
 
 
 def _message(request: PromptRequest) -> UserMessage:

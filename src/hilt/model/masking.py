@@ -25,7 +25,8 @@ class Mask:
         return text
 
     def line(self, line: bytes) -> bytes:
-        """The same for an encoded JSON line; keys are plain ASCII, so escaping does not hide them."""
+        """The same for an encoded JSON line; in it, quotes and backslashes of a key stand escaped."""
         for secret in self._secrets:
-            line = line.replace(secret.encode(), MASK.encode())
+            escaped = secret.replace("\\", "\\\\").replace('"', '\\"')
+            line = line.replace(escaped.encode(), MASK.encode())
         return line

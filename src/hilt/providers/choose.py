@@ -6,9 +6,10 @@ opened, because their HTTP client costs more than everything else at start-up.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from hilt.errors import AuthError, ConfigError, HiltError, Unavailable, UsageError
 from hilt.model.models import ModelInfo
@@ -22,8 +23,7 @@ __all__ = ["PROVIDERS", "Choice", "build", "canonical", "choose", "verify"]
 _CHECK_SECONDS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     provider: str
     info: ModelInfo
     open: Callable[[], Provider]
@@ -34,8 +34,7 @@ class Choice:
     """True when nobody asked for this: no key was found, so the demo answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """What the flags and the configuration say, with the provider's name made canonical."""
 
     provider: str

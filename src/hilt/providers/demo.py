@@ -8,7 +8,8 @@ holds no state. How arguments are found in words is `demo_arguments`' business.
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hilt.model.content import Args, AssistantBlock, Text, ToolCall, text_of
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, ToolResult, Usage, UserMessage, tool_calls
@@ -55,8 +56,7 @@ _READ = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One request of a message: a call, or the reason why there is none."""
 
     tool: str = ""

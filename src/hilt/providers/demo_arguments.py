@@ -6,8 +6,9 @@ pure, and `valid` has the last word: what does not fit the schema is never calle
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
+
+from msgspec import Struct, field
 
 from hilt.model.content import Args
 
@@ -76,8 +77,7 @@ def required(schema: Schema) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-@dataclass(slots=True)
-class Filling:
+class Filling(Struct):
     """The arguments found so far, and what of the sentence is still free to be used."""
 
     text: str

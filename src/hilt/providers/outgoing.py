@@ -62,8 +62,8 @@ def sendable(
 
 
 def effort(request: ModelRequest) -> Reasoning:
-    """How hard to think; nothing for a model that is known not to reason."""
-    known = request.model.context_window > 0
+    """How hard to think; nothing for a model that is known not to reason. Only known models have a price."""
+    known = request.model.price is not None
     return "" if known and not request.model.reasoning else request.reasoning
 
 

@@ -4,7 +4,7 @@ Fed one good line at a time, by reading a file or by appending to it, so both wa
 state. Pure: where the bytes are is `disk`, what the messages say is `replay`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -25,13 +25,11 @@ from hilt.sessions.records import (
 LONGEST_TITLE = 80
 
 
-def lineage(head: str, parents: Mapping[str, str]) -> list[str]:
-    """An entry and all above it, nearest first."""
-    seen: dict[str, None] = {}
-    while head and head not in seen:  # a file made by hand may hold a circle
-        seen[head] = None
+def lineage(head: str, parents: Mapping[str, str]) -> Iterator[str]:
+    """An entry and all above it, nearest first. No circle: an entry's parent always came before it."""
+    while head:
+        yield head
         head = parents.get(head, "")
-    return list(seen)
 
 
 class Entry(Struct, gc=False):
@@ -40,7 +38,7 @@ class Entry(Struct, gc=False):
     id: str
     type: str
     parent: str
-    """The entry before it; empty for the first. Never one that is missing from the file."""
+    """The entry it follows, always an earlier one of the same file; empty for the first."""
     time: str
     n: int
     role: str = ""
@@ -100,9 +98,7 @@ class Index:
     def path(self, head: str) -> list[Entry]:
         """The conversation's entries from the root to this one."""
         found: list[Entry] = []
-        seen: set[str] = set()
-        while head and head not in seen and (entry := self.by_id.get(head)):
-            seen.add(head)  # a file made by hand may hold a circle
+        while entry := self.by_id.get(head):
             if entry.type in CONVERSATION:
                 found.append(entry)
             head = entry.parent

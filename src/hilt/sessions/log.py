@@ -23,7 +23,7 @@ from hilt.sessions.disk import Disk, Durability
 from hilt.sessions.envelope import Head, open_line, parse, seal
 from hilt.sessions.files import OS, Files
 from hilt.sessions.index import Entry, Index
-from hilt.sessions.records import LeafRecord, Meta, Record, UnknownRecord, decode, encode, type_of, usage_of
+from hilt.sessions.records import CompactionRecord, LeafRecord, Meta, Record, UnknownRecord, decode, encode, type_of, usage_of
 from hilt.sessions.replay import messages_of
 
 _ID_BYTES = 4
@@ -164,12 +164,14 @@ class SessionLog:
 
     @property
     def usage(self) -> Usage:
-        """The sum over all assistant messages of the file, on every branch."""
+        """The sum over all answers and summaries of the file, on every branch."""
         entries = self._index.entries
         while self._counted < len(entries):
             entry = entries[self._counted]
             if entry.role == "assistant" and (opened := open_line(self.line(entry))):
                 self._usage += usage_of(opened.data)
+            elif entry.type == CompactionRecord.TYPE and isinstance(record := self.read(entry), CompactionRecord):
+                self._usage += record.usage
             self._counted += 1
         return self._usage
 

@@ -43,6 +43,8 @@ def import_(source: Path, store: SessionStore, cwd: str | Path) -> Path:
     session_id = new_id()
     fresh = {"id": session_id, "cwd": str(cwd), "created": now(), "version": __version__}
     with foreign.read(source) or SessionLog.open(source, writable=False) as log:
+        if not any(entry.type in CONVERSATION for entry in log.entries()):
+            raise SessionError(f"{source} holds no messages", hint="name an exported session file")
         lines = [_changed(_first_meta(log), fresh), *_travelling(log)]
     path = store.new_path(cwd, session_id)
     _write(path, lines, Blobs(store.blobs))

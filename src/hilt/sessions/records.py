@@ -45,12 +45,14 @@ class ResultRecord(Struct, frozen=True):
     result: ToolResult
 
 
-class CompactionRecord(Struct, frozen=True):
+class CompactionRecord(Struct, frozen=True, omit_defaults=True):
     TYPE: ClassVar[str] = "compaction"
     summary: str
     first_kept: str
     """The first entry that still reaches the model word for word; empty when none does."""
     tokens_before: int
+    usage: Usage = Usage()
+    """What the summary cost."""
 
 
 class TitleRecord(Struct, frozen=True):

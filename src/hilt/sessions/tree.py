@@ -1,7 +1,7 @@
 """A session as a tree: every branch that was ever taken, and which one is current.
 
-Pure: entries and their records in, nodes, lines of text or plain values out. The nodes stand side by
-side and name their children, because a conversation is a chain thousands of links deep.
+Entries and their records in; nodes, lines of text or plain values out. The nodes stand side by side and
+name their children, because a conversation is a chain thousands of links deep.
 """
 
 from collections.abc import Iterable, Iterator

@@ -9,6 +9,7 @@ from hilt.model.content import Args
 from hilt.model.contributions import Effect, Invocation, Preview, Tool, ToolOutput
 from hilt.tools.arguments import parse
 from hilt.tools.job import Command
+from hilt.tools.output import discard
 from hilt.tools.shell import Finished, Shell
 from hilt.tools.workspace import Workspace
 
@@ -88,7 +89,7 @@ def _not_started(error: OSError | ValueError, command: str, workspace: Workspace
 def _output(args: _BashArgs, finished: Finished) -> ToolOutput:
     kept = finished.shown.cut or finished.background
     if not kept:
-        finished.output.unlink(missing_ok=True)
+        discard(finished.output)
     echo = args.command if len(args.command) <= _LONGEST_ECHO else args.command[:_LONGEST_ECHO] + " …"
     return ToolOutput.of(
         f"$ {echo}\n\n{finished.shown.text.rstrip()}\n\n{_ending(args, finished)}",

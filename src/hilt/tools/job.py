@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from hilt.tools.output import create
+from hilt.tools.output import create, discard
 from hilt.tools.processes import Held, Process, find, pidfds_work, signal_group
 
 Ending: TypeAlias = Literal["exit", "timeout", "flood", "left"]
@@ -108,7 +108,7 @@ class Job:
             self.over.set()
             self.gone.set()
             if self.ending == "left" or self.failure:
-                self.output.unlink(missing_ok=True)
+                discard(self.output)
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
         """Start the command. In a thread: fork and exec may take a while."""
@@ -200,11 +200,11 @@ class Job:
 
     async def _end(self, child: "subprocess.Popen[bytes]") -> None:
         """Ask everything to end, and after the grace make it."""
-        self._signal(child, signal.SIGTERM)
-        self.over.set()
+        # Found before anything is signalled: a child of a dead parent no longer shows whose it was.
         self._held.hold(await self._find(child))
         self._signal(child, signal.SIGTERM)
         self._signal(child, signal.SIGCONT)  # a stopped process would not notice
+        self.over.set()
         await self._grace()
         for _ in range(_KILL_ROUNDS):  # more than one, for what is being forked meanwhile
             self._signal(child, signal.SIGKILL)
@@ -242,10 +242,9 @@ class Job:
         if child is None:
             return
         for _ in range(3):
-            self._signal(child, signal.SIGKILL)
             if _PIDFDS:
                 self._held.hold(find(_group(child), self._marker))
-        self._signal(child, signal.SIGKILL)
+            self._signal(child, signal.SIGKILL)
         _reap(child)
 
     def _size(self) -> int:

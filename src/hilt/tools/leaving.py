@@ -6,7 +6,6 @@ programs can all hide a path from it: this stops accidents, not attackers.
 
 import os
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,15 +87,23 @@ def leaves(command: str, cwd: Path, root: Path, depth: int = 0) -> str:
     return _simple_command(words, place, depth)
 
 
-def _tokens(command: str) -> Iterator[str]:
+def _tokens(command: str) -> list[str]:
+    """Words and operators. Where quotes do not match up, as in a here-document, line by line."""
+    try:
+        return _split(command)
+    except ValueError:
+        lines = command.split("\n")
+    if len(lines) == 1:
+        return command.split()
+    return [token for line in lines for token in (*_tokens(line), "\n")]
+
+
+def _split(command: str) -> list[str]:
     lexer = shlex.shlex(command, posix=True, punctuation_chars=_OPERATORS)
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
     lexer.commenters = ""
-    try:
-        yield from lexer
-    except ValueError:  # quotes that do not end: a here-document, or an error the shell will report
-        yield from command.split()
+    return list(lexer)
 
 
 def _enter_and_leave(operator: str, place: _Place) -> None:

@@ -157,7 +157,9 @@ def _not_found(text: str, old: str, label: str) -> ToolError:
     if (at := _same_but_for_space(lines, wanted)) is not None:
         message += f"; line {at + 1} matches except for white space"
     else:
-        at = _closest(lines, max(wanted, key=lambda line: len(line.strip())))
+        longest = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
+        at = _closest(lines, wanted[longest])
+        at = None if at is None else max(0, at - longest)
     if at is None:
         return ToolError(message, hint="read the file again and quote it exactly")
     shown = lines[at : at + min(len(wanted), _MOST_LISTED)]

@@ -30,6 +30,13 @@ def create(path: Path) -> int:
     return fd
 
 
+def discard(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError:
+        pass  # gone already, or in a place where it never could be made
+
+
 class Follower:
     """Reads what was appended since the last time. Opens the file when it is there."""
 

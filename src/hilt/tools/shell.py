@@ -15,7 +15,7 @@ from typing import Self
 
 from hilt.errors import ToolError
 from hilt.tools.job import TICK, Command, Ending, Job, Limits, pause
-from hilt.tools.output import Follower, Shown
+from hilt.tools.output import Follower, Shown, discard
 
 _SETTLE = 0.5  # how long an ended command may take to die before the answer no longer waits for it
 
@@ -75,7 +75,7 @@ class Shell:
             shown = await asyncio.to_thread(follower.shown)
             return Finished(job.ending, job.exit_code, job.output, shown, follower.is_held(), seconds)
         except BaseException:
-            job.output.unlink(missing_ok=True)
+            discard(job.output)
             raise
         finally:
             job.leave()

@@ -42,7 +42,7 @@ class LineSplitter:
             self._pending.append(piece)
         elif before <= self._limit:
             # Just crossed: from here on only the beginning is worth its memory.
-            self._pending = [b"".join((*self._pending, piece))[: self.HEAD]]
+            self._pending = [b"".join((*self._pending, piece))[: min(self.HEAD, self._limit)]]
 
     def _take(self) -> bytes | TooLong:
         line, size = b"".join(self._pending), self._size

@@ -7,9 +7,9 @@ daemon thread, which works alike for a terminal, a pipe and a file.
 
 import asyncio
 import os
+import select
 import threading
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from hilt.transport.lines import LineSplitter, TooLong
 
@@ -48,11 +48,14 @@ class LineWriter:
     """Sends lines in order. Senders wait while too much is pending; nothing is dropped while the reader lives."""
 
     def __init__(self, fd: int) -> None:
+        self.when_broken: Callable[[], object] = lambda: None
+        """Called in the loop when the reader goes, which is noticed also while nothing is being sent."""
         self._fd = fd
-        self._pending: deque[bytes] = deque()
+        self._pending: list[bytes] = []
         self._size = 0
         self._broken = False
-        self._wake = threading.Condition()
+        self._lock = threading.Lock()
+        self._bell, self._rope = os.pipe()  # a pipe, because the thread waits for the reader's end as well
         self._loop = asyncio.get_running_loop()
         self._drained = asyncio.Event()
         self._drained.set()
@@ -68,10 +71,14 @@ class LineWriter:
         while self._size > _BACKLOG and not self._broken:
             self._drained.clear()
             await self._drained.wait()
-        with self._wake:
+        if self._broken:
+            return
+        with self._lock:
+            asleep = not self._pending
             self._pending.append(line + b"\n")
             self._size += len(line) + 1
-            self._wake.notify()
+        if asleep:
+            os.write(self._rope, b"!")
 
     async def flush(self, deadline: float) -> None:
         """Wait until everything is written, at most `deadline` seconds."""
@@ -84,25 +91,37 @@ class LineWriter:
             pass
 
     def _pump(self) -> None:
-        while True:
-            with self._wake:
-                while not self._pending:
-                    self._wake.wait()
-                batch = b"".join(self._pending)
-                self._pending.clear()
-            if not self._broken:
+        watch = select.poll()
+        watch.register(self._bell, select.POLLIN)
+        watch.register(self._fd, 0)  # reports nothing but that the other end is gone
+        try:
+            while self._reader_lives(watch):
+                os.read(self._bell, 64)
+                with self._lock:
+                    batch = b"".join(self._pending)
+                    self._pending.clear()
                 self._write(batch)
-            with self._wake:
-                self._size -= len(batch)
-            try:
+                with self._lock:
+                    self._size -= len(batch)
                 self._loop.call_soon_threadsafe(self._drained.set)
-            except RuntimeError:
-                return  # the loop is closed
+        except OSError:
+            pass
+        except RuntimeError:
+            return  # the loop is closed
+        self._broken = True
+        try:
+            self._loop.call_soon_threadsafe(self._drained.set)
+            self._loop.call_soon_threadsafe(self._tell)
+        except RuntimeError:
+            pass
+
+    def _tell(self) -> None:
+        self.when_broken()
+
+    def _reader_lives(self, watch: select.poll) -> bool:
+        return all(fd == self._bell for fd, _ in watch.poll())
 
     def _write(self, batch: bytes) -> None:
         view = memoryview(batch)
-        try:
-            while view:
-                view = view[os.write(self._fd, view) :]
-        except OSError:
-            self._broken = True
+        while view:
+            view = view[os.write(self._fd, view) :]

@@ -9,8 +9,8 @@ import pytest
 from hilt.errors import AuthError, BadRequest, ContextOverflow, ProviderError, RateLimited, Unavailable
 from hilt.model.masking import Mask
 from hilt.providers.failures import Fault, NoSuchRoute, as_error, fault_of, reported, retry_after
-from providers.http.vendors import KEY, QUICK, VENDORS, Vendor, collect
-from support.api_server import ApiServer, Hold, Reply
+from providers.http.vendors import KEY, VENDORS, Vendor, collect
+from support.api_server import ApiServer, Hold, Pause, Reply
 
 each_vendor = pytest.mark.parametrize("vendor", VENDORS, ids=str)
 
@@ -191,9 +191,11 @@ async def test_a_redirect_is_not_followed(vendor: Vendor) -> None:
         assert elsewhere.requests == []
 
 
-async def test_an_explanation_that_never_ends_does_not_hold_up_the_error() -> None:
-    async with ApiServer(Reply(500, {}, ("because", Hold()))) as server, asyncio.timeout(5):
-        provider = VENDORS[0].make(KEY, server.url, timeouts=QUICK)
+async def test_an_explanation_that_drips_does_not_hold_up_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hilt.providers.http.ERROR_BODY_SECONDS", 0.2)
+    drip = [step for _ in range(200) for step in ("because ", Pause(0.05))]
+    async with ApiServer(Reply(500, {}, tuple(drip))) as server, asyncio.timeout(5):
+        provider = VENDORS[0].make(KEY, server.url)
         with pytest.raises(Unavailable, match="answered 500: because"):
             await collect(provider)
         await provider.aclose()
@@ -253,6 +255,14 @@ async def test_a_server_that_lists_no_models_has_nothing_to_say_about_a_key(vend
     async with ApiServer(Reply.json(status, {"error": {"message": "no models here"}})) as server:
         provider = vendor.make(KEY, server.url)
         await provider.check_key()
+        await provider.aclose()
+
+
+async def test_a_check_does_not_wait_for_the_list_and_leaves_nothing_open() -> None:
+    async with ApiServer(Reply(200, {}, ("[", Hold()))) as server, asyncio.timeout(5):
+        provider = VENDORS[0].make(KEY, server.url)
+        await provider.check_key()
+        await server.wait(server.client_left)
         await provider.aclose()
 
 

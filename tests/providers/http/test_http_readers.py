@@ -191,13 +191,11 @@ def test_anthropic_passes_over_blocks_and_events_it_does_not_know() -> None:
 
 
 def test_a_refusal_is_a_bad_request_with_each_vendor() -> None:
+    filtered = {"incomplete_details": {"reason": "content_filter"}}
     refusals = (
         (AnthropicReader, {"type": "message_delta", "delta": {"stop_reason": "refusal"}}),
         (ChatReader, {"choices": [{"finish_reason": "content_filter"}]}),
-        (
-            ResponsesReader,
-            {"type": "response.incomplete", "response": {"incomplete_details": {"reason": "content_filter"}}},
-        ),
+        (ResponsesReader, {"type": "response.incomplete", "response": filtered}),
         (GoogleReader, {"promptFeedback": {"blockReason": "SAFETY"}}),
         (GoogleReader, {"candidates": [{"finishReason": "PROHIBITED_CONTENT"}]}),
     )

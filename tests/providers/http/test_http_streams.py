@@ -1,13 +1,15 @@
 """What every adapter does alike, each against a real server: streams, cuts, silence, cancellation."""
 
 import asyncio
-from contextlib import aclosing
+import socket
+from contextlib import ExitStack, aclosing
 
 import pytest
 
 from hilt.errors import AuthError, ConfigError, ProviderError, Unavailable
 from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd, ToolUseStart
 from hilt.providers import http
+from hilt.providers.http import Timeouts
 from providers.http.vendors import KEY, QUICK, VENDORS, Vendor, check_answer, collect, completed, request
 from support.api_server import Abort, ApiServer, Hold, Pause, Reply
 
@@ -153,6 +155,18 @@ async def test_cancelling_closes_the_connection_at_once(vendor: Vendor) -> None:
         await provider.aclose()
 
 
+async def test_cancelling_before_the_answer_begins_closes_the_connection_at_once() -> None:
+    async with ApiServer(Reply.silence()) as server:
+        provider = VENDORS[0].make(KEY, server.url)
+        reading = asyncio.create_task(collect(provider))
+        await server.wait(server.started)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        await server.wait(server.client_left)
+        await provider.aclose()
+
+
 @each_vendor
 async def test_leaving_the_stream_closes_the_connection_at_once(vendor: Vendor) -> None:
     first = vendor.answer[: vendor.answer.index("Gr")].rpartition("\n\n")[0] + "\n\n"
@@ -210,6 +224,23 @@ async def test_an_event_over_the_cap_is_unavailable(monkeypatch: pytest.MonkeyPa
         provider = VENDORS[0].make(KEY, server.url)
         with pytest.raises(Unavailable, match="larger than 1000 bytes"):
             await collect(provider)
+        await provider.aclose()
+
+
+async def test_a_host_that_does_not_take_the_connection_is_given_up_in_time() -> None:
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.socket())
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(3):  # the queue takes one or two; a further connection hangs
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        provider = VENDORS[0].make(KEY, url, timeouts=Timeouts(connect=0.2, idle=30))
+        async with asyncio.timeout(5):
+            with pytest.raises(Unavailable, match=r"could not be reached at 127\.0\.0\.1 within 0\.2 s"):
+                await collect(provider)
         await provider.aclose()
 
 

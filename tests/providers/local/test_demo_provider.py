@@ -1,5 +1,7 @@
 """`demo`: says what it is, understands a few requests, and never calls what it was not offered."""
 
+import asyncio
+import socket
 import time
 from typing import Any
 
@@ -143,8 +145,22 @@ def test_a_schema_made_of_references_and_alternatives_is_understood() -> None:
 
 
 def test_a_schema_that_refers_to_the_network_is_never_fetched_and_never_called() -> None:
-    schema = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}, "required": ["a"]}
-    assert called("use remote a=1", (ToolSpec("remote", "", schema),)) is None
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        elsewhere = {"$ref": f"http://127.0.0.1:{listener.getsockname()[1]}/schema"}
+        schema = {"type": "object", "properties": {"a": elsewhere, "b": STRING}, "required": ["b"]}
+        assert called("use remote b=1", (ToolSpec("remote", "", schema),)) is None
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_a_schema_that_refers_to_itself_is_given_up() -> None:
+    endless = {"properties": {"a": {"$ref": "#/properties/a"}}, "required": ["a"], "type": "object"}
+    called("use endless a=1", (ToolSpec("endless", "", endless),))
+
+
+def test_a_number_too_long_to_be_one_is_not_taken_for_one() -> None:
+    assert called(f"add {'9' * 5000} and 2") is None
 
 
 def test_arguments_that_cannot_be_found_are_asked_for_by_name() -> None:
@@ -236,6 +252,21 @@ async def test_it_streams_words_and_counts_characters_by_four() -> None:
     pieces = [item.delta for item in items if isinstance(item, TextDelta)]
     assert "".join(pieces) == text_of(done.content) and len(pieces) > 10
     assert (done.usage.input, done.usage.output) == (20, len(text_of(done.content)) // 4)
+
+
+async def test_it_can_be_cancelled_between_words() -> None:
+    seen = 0
+
+    async def read_until_cancelled() -> None:
+        nonlocal seen
+        async with asyncio.timeout(None) as scope:
+            async for _ in Demo().stream(asked("hello")):
+                seen += 1
+                scope.reschedule(asyncio.get_running_loop().time())
+
+    with pytest.raises(TimeoutError):
+        await read_until_cancelled()
+    assert 0 < seen < 20
 
 
 async def test_a_call_stops_for_the_tool() -> None:

@@ -1,0 +1,112 @@
+"""Ctrl-C, SIGTERM and a reader that leaves: the run ends soon, without a traceback, and leaves no child behind."""
+
+import random
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from support.agent import calls, says
+from support.hilt_process import DEADLINE, Hilt, running_with, until, wait_gone
+
+
+def sleeper(tmp_path: Path) -> tuple[Hilt, str, tuple[str, ...]]:
+    """A hilt whose model runs a long command, and a number to know that command by."""
+    mark = f"60.{random.randrange(10**8, 10**9)}"
+    hilt = Hilt(tmp_path)
+    return hilt, mark, hilt.script(calls(("bash", {"command": f"sleep {mark}; echo late"})), says("never"))
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=lambda value: str(value),
+)
+def test_a_signal_during_a_command_ends_it_and_tells_by_the_exit_code(tmp_path: Path, number: int, code: int) -> None:
+    hilt, mark, script = sleeper(tmp_path)
+    with hilt.started("-p", "go", *script) as process:
+        until(lambda: running_with(mark), "the command's start")
+        start = time.monotonic()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=DEADLINE)
+    assert time.monotonic() - start < 5
+    assert (process.returncode, out) == (code, b"")
+    assert b"Traceback" not in err
+    wait_gone(mark)
+    shown = hilt.run("sessions", "show", str(hilt.sessions()[0]))
+    assert "go" in shown.out and "outcome is unknown" in shown.out
+
+
+def test_rpc_ends_at_once_on_sigterm_and_takes_its_command_along(tmp_path: Path) -> None:
+    hilt, mark, script = sleeper(tmp_path)
+    with hilt.rpc(*script) as rpc:
+        rpc.send(type="prompt", message="go")
+        until(lambda: running_with(mark), "the command's start")
+        rpc.process.terminate()
+        assert rpc.process.wait(DEADLINE) == 143
+    assert "Traceback" not in rpc.errors
+    wait_gone(mark)
+
+
+def test_ctrl_c_during_start_up_ends_it_quietly(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    script = hilt.script(says("soon", delay_ms=60_000))
+    for _ in range(10):
+        # The profile shows when hilt's own first line runs; before that it is Python that is interrupted.
+        with hilt.started("-p", "hi", *script, env={"PYTHONPROFILEIMPORTTIME": "1"}) as process:
+            assert process.stderr
+            for line in process.stderr:
+                if line.rstrip().endswith(b"hilt.cli.main"):
+                    break
+            threading.Event().wait(random.uniform(0.002, 0.25))
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=DEADLINE)
+        said = [line for line in err.decode().split("\n") if not line.startswith("import time:")]
+        assert process.returncode == 130, said
+        assert said == [""]
+
+
+def test_ctrl_c_at_any_moment_of_a_turn_leaves_no_process_and_a_session_that_can_be_read(tmp_path: Path) -> None:
+    hilt, mark, script = sleeper(tmp_path)
+    for _ in range(10):
+        with hilt.started("--json", "go", *script) as process:
+            assert process.stdout
+            process.stdout.readline()  # the turn has begun
+            threading.Event().wait(random.uniform(0, 0.15))
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 130
+        assert err == b""
+        assert out.rstrip().split(b"\n")[-1].startswith(b'{"type":"done"')
+    wait_gone(mark)
+    for path in hilt.sessions():
+        assert hilt.run("sessions", "show", str(path)).code == 0
+
+
+def test_a_reader_that_goes_away_ends_a_json_run_even_while_nothing_is_said(tmp_path: Path) -> None:
+    hilt, mark, script = sleeper(tmp_path)
+    with hilt.started("--json", "go", *script) as process:
+        until(lambda: running_with(mark), "the command's start")
+        assert process.stdout
+        process.stdout.close()
+        process.stdout = None
+        process.wait(DEADLINE / 2)
+        assert process.stderr and b"Traceback" not in process.stderr.read()
+    wait_gone(mark)
+
+
+def test_a_client_that_dies_ends_what_it_started(tmp_path: Path) -> None:
+    hilt, mark, script = sleeper(tmp_path)
+    with hilt.started("rpc", *script, stdin=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write(b'{"type":"prompt","message":"go"}\n{"type":"prompt","message":"and again"}\n')
+        process.stdin.flush()
+        until(lambda: running_with(mark), "the command's start")
+        process.stdin.close()
+        process.stdout.close()
+        process.stdin = process.stdout = None
+        process.wait(DEADLINE / 2)
+    wait_gone(mark)

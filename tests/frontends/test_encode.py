@@ -1,0 +1,150 @@
+"""Every event and message has a JSON form, and the fields existing clients know."""
+
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from hilt.frontends.encode import event_json, json_line, message_json
+from hilt.model import events
+from hilt.model.content import Image, Text, Thinking, ToolCall
+from hilt.model.contributions import Effect, Preview
+from hilt.model.conversation import AssistantMessage, ToolMessage, ToolResult, Usage, UserMessage
+from hilt.model.ports import PermissionRequest
+from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd, ToolUseStart
+
+TIME = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+COST = {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4, "cost_usd": 0.5}
+USAGE = Usage(1, 2, 3, 4, 0.5)
+BLOCKS = (Text("hi"), Thinking("hm"), ToolCall("c1", "bash", {"command": "ls"}))
+REQUEST = PermissionRequest("c1", "bash", Effect.EXECUTE, {"command": "ls"}, Preview("command", "ls"))
+
+CASES: list[tuple[events.Event, dict[str, Any]]] = [
+    (
+        events.UserMessageAdded((Text("hi"), Image("image/png", b"12345")), TIME),
+        {
+            "type": "user_message",
+            "content": [{"type": "text", "text": "hi"}, {"type": "image", "mime_type": "image/png", "bytes": 5}],
+            "time": "2026-01-02T03:04:05.000678Z",
+        },
+    ),
+    (events.TurnStarted(3), {"type": "turn_start", "step": 3}),
+    (events.AssistantStarted(), {"type": "assistant_start"}),
+    (TextDelta("x"), {"type": "text_delta", "delta": "x"}),
+    (ThinkingDelta("x"), {"type": "thinking_delta", "delta": "x"}),
+    (ToolUseStart("c1", "bash"), {"type": "tool_use_start", "id": "c1", "name": "bash"}),
+    (ToolUseArgs("c1", "{"), {"type": "tool_use_args", "id": "c1", "delta": "{"}),
+    (ToolUseEnd("c1"), {"type": "tool_use_end", "id": "c1"}),
+    (events.UsageReported(USAGE, USAGE), {"type": "usage", **COST, "cumulative": COST}),
+    (
+        events.AssistantMessageAdded(BLOCKS, TIME),
+        {
+            "type": "assistant_message",
+            "content": [
+                {"type": "text", "text": "hi"},
+                {"type": "tool_call", "id": "c1", "name": "bash", "args": {"command": "ls"}},
+            ],
+            "time": "2026-01-02T03:04:05.000678Z",
+        },
+    ),
+    (events.ToolCalled("c1", "bash", {"a": 1}), {"type": "tool_call", "id": "c1", "name": "bash", "args": {"a": 1}}),
+    (events.TurnEnded("end"), {"type": "turn_end", "stop": "end"}),
+    (events.TurnEnded("error", "oh"), {"type": "turn_end", "stop": "error", "error": "oh"}),
+    (events.ToolProgressed("c1", "x"), {"type": "tool_progress", "id": "c1", "text": "x"}),
+    (
+        events.ToolResultAdded("c1", "bash", True, (Text("no"),)),
+        {
+            "type": "tool_result",
+            "id": "c1",
+            "name": "bash",
+            "is_error": True,
+            "content": [{"type": "text", "text": "no"}],
+        },
+    ),
+    (events.Done("aborted"), {"type": "done", "stop": "aborted"}),
+    (events.Failed("oh"), {"type": "error", "message": "oh"}),
+    (events.Failed("oh", "do", "auth"), {"type": "error", "message": "oh", "hint": "do", "code": "auth"}),
+    (
+        events.Retrying(2, 6, 500, "busy"),
+        {"type": "retry", "attempt": 2, "attempts": 6, "delay_ms": 500, "reason": "busy"},
+    ),
+    (events.CompactionStarted(True, 9), {"type": "compact_start", "automatic": True, "tokens": 9}),
+    (events.CompactionDone("short"), {"type": "compact_done", "summary": "short"}),
+    (events.Noticed("warn", "oh"), {"type": "notice", "level": "warn", "message": "oh"}),
+    (
+        events.PermissionDecided("c1", "bash", True, "user"),
+        {"type": "permission_decision", "id": "c1", "name": "bash", "approved": True, "source": "user"},
+    ),
+    (
+        events.PermissionAsked("ui-1", REQUEST),
+        {
+            "type": "ui_request",
+            "id": "ui-1",
+            "kind": "confirm",
+            "title": "Allow bash?",
+            "tool": "bash",
+            "call_id": "c1",
+            "effect": "execute",
+            "args": {"command": "ls"},
+            "preview": {"kind": "command", "text": "ls"},
+            "scopes": ["once", "tool", "prefix", "session"],
+        },
+    ),
+    (events.Displayed("me", "x"), {"type": "ext_display", "extension": "me", "text": "x"}),
+    (events.Inserted("me", "x"), {"type": "ext_insert", "extension": "me", "text": "x"}),
+    (events.QueueChanged(("a", "b")), {"type": "queue", "waiting": ["a", "b"]}),
+    (
+        events.StateChanged("p", "m", "ask", True, "s1"),
+        {"type": "state", "provider": "p", "model": "m", "permissions": "ask", "jail": True, "session": "s1"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "expected"), CASES, ids=[type(event).__name__ for event, _ in CASES])
+def test_an_event_is_encoded_with_exactly_these_fields(event: events.Event, expected: dict[str, Any]) -> None:
+    assert msgspec.json.decode(json_line(event_json(event))) == expected
+
+
+def test_no_kind_of_event_was_forgotten_here() -> None:
+    assert {type(event) for event, _ in CASES} == set(get_args(events.Event))
+
+
+def test_messages_are_encoded_by_role_and_reasoning_is_left_out() -> None:
+    result = ToolResult("c1", "bash", (Text("out"),), details={"exit_code": 0})
+    found = [
+        msgspec.json.decode(json_line(message_json(message)))
+        for message in (UserMessage((Text("hi"),), TIME), AssistantMessage(BLOCKS, TIME), ToolMessage((result,), TIME))
+    ]
+    time = "2026-01-02T03:04:05.000678Z"
+    assert found == [
+        {"role": "user", "content": [{"type": "text", "text": "hi"}], "time": time},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "hi"},
+                {"type": "tool_call", "id": "c1", "name": "bash", "args": {"command": "ls"}},
+            ],
+            "time": time,
+        },
+        {
+            "role": "tool",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "call_id": "c1",
+                    "is_error": False,
+                    "content": [{"type": "text", "text": "out"}],
+                }
+            ],
+            "time": time,
+        },
+    ]
+
+
+def test_text_that_no_json_can_carry_is_escaped_rather_than_lost() -> None:
+    odd = {"path\udcff": ["a\ud800", ("b\udcfe", 1)], "time": TIME}
+    assert msgspec.json.decode(json_line(odd)) == {
+        "path\\udcff": ["a\\ud800", ["b\\udcfe", 1]],
+        "time": "2026-01-02T03:04:05.000678Z",
+    }
