@@ -219,7 +219,6 @@ async def test_the_summary_is_paid_for(tmp_path: Path) -> None:
     assert after == before + reported.usage == reported.cumulative
 
 
-@pytest.mark.xfail(strict=True, reason="what a summary cost is not in the log")
 async def test_the_summary_is_still_paid_for_after_reopening(tmp_path: Path) -> None:
     spent = {"input": 1000, "output": 500}
     model = script(tmp_path, *map(says, ("one", "two", "three")), says(SUMMARY, usage=spent))

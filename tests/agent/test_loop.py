@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hilt.agent.retry import RetryPolicy
 from hilt.errors import Unavailable
 from hilt.model.content import Text, text_of
 from hilt.model.contributions import Invocation, ToolOutput
@@ -396,3 +397,13 @@ async def test_each_turn_and_the_session_are_priced(tmp_path: Path) -> None:
     assert first.usage.cost_usd == pytest.approx((1000 * 1 + 500 * 2) / 1e6)
     assert second.cumulative.input == 2000
     assert second.cumulative.cost_usd == pytest.approx(2 * first.usage.cost_usd)
+
+
+def test_delays_grow_whatever_the_jitter_and_never_beyond_the_cap() -> None:
+    policy = RetryPolicy(attempts=9, base=0.5, cap=20)
+    for _ in range(50):
+        delays = [policy.delay(attempt, Unavailable("down")) for attempt in range(1, 9)]
+        assert all(delay is not None and delay <= 20 for delay in delays)
+        assert sorted(delays[:6]) == delays[:6]  # type: ignore[type-var]
+    assert len({policy.delay(1, Unavailable("down")) for _ in range(20)}) > 1
+    assert policy.delay(9, Unavailable("down")) is None

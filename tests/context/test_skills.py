@@ -53,7 +53,7 @@ def test_name_and_description_come_from_the_front_matter(places: Places) -> None
     path = places.add(
         places.home / "skills",
         "folder",
-        "---\r\nname: no\r\ndescription: >\r\n  Folded\r\n  text.\r\nallowed-tools: [a, b]\r\nmetadata: {a: b}\r\n---\r\n",
+        "---\r\nname: no\r\ndescription: >\r\n  Folded\r\n  text.\r\nmetadata: {a: b}\r\n---\r\n",
     )
     assert places.find() == Found((Skill("no", "Folded text.", path, "global"),), ())
 

@@ -135,8 +135,8 @@ def test_more_prompts_than_may_wait_are_refused_and_none_is_lost(tmp_path: Path)
         rpc.event("tool_call")
         for number in range(102):
             rpc.send(type="prompt", id=str(number), message=str(number))
-        for number in ("100", "101"):
-            refused = rpc.response("prompt", id=number)
+        for late in ("100", "101"):
+            refused = rpc.response("prompt", id=late)
             assert not refused["success"] and "already wait" in refused["error"]
         assert len(rpc.ask("take_back")["data"]["messages"]) == 100
         rpc.ask("abort")

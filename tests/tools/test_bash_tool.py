@@ -190,6 +190,25 @@ async def test_a_daemon_with_a_session_of_its_own_ends_with_the_shell(tmp_path: 
     assert not runs(daemon)
 
 
+async def test_a_background_process_without_the_marker_ends_with_the_shell(tmp_path: Path) -> None:
+    async with Shell(Limits(closing_grace=0.1)) as shell:
+        bench = Bench(tmp_path, shell)
+        await bench.call("bash", command="env -i sleep 300 > /dev/null 2>&1 & echo $! > pid")
+        pid = int((bench.root / "pid").read_text())
+        assert runs(pid)
+    assert not runs(pid)
+
+
+async def test_the_end_of_a_background_process_is_noticed(tmp_path: Path) -> None:
+    async with Shell() as shell:
+        bench = Bench(tmp_path, shell)
+        before = len(os.listdir("/proc/self/fd"))
+        await bench.call("bash", command="(until [ -e go ]; do sleep 0.01; done) &")
+        await until(lambda: len(os.listdir("/proc/self/fd")) > before)
+        (bench.root / "go").touch()
+        await until(lambda: len(os.listdir("/proc/self/fd")) <= before, 5)
+
+
 async def test_cancelling_returns_at_once_and_ends_the_whole_tree(tmp_path: Path) -> None:
     async with Shell() as shell:
         bench = Bench(tmp_path, shell)
@@ -197,7 +216,7 @@ async def test_cancelling_returns_at_once_and_ends_the_whole_tree(tmp_path: Path
         task, pids = await start(bench, command, "a", "b", "c")
         assert await cancelled(task) < 0.3
         await until(lambda: not any(runs(pid) for pid in pids), 2)  # by SIGTERM, well within the grace
-        await until(lambda: not list(bench.workspace.outputs.iterdir()))
+        await until(lambda: not list(bench.workspace.outputs.iterdir()), 2)
     assert zombies() == []
 
 

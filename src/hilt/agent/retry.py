@@ -25,4 +25,4 @@ class RetryPolicy(Struct, frozen=True):
                 return None
             # Never sooner than asked; a little later, so that many clients do not return together.
             return error.retry_after + random.uniform(0, 0.1 * self.base)
-        return min(self.cap, self.base * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
+        return min(self.cap, self.base * 2.0 ** (attempt - 1)) * random.uniform(0.75, 1.0)

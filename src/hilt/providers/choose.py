@@ -198,7 +198,8 @@ def _settle(vendor: Vendor, model: str, asked: _Asked, credentials: Credentials,
             f"there is no API key for {vendor.name}",
             hint=f"run `hilt login {vendor.name}` or set {vendor.env[0]}",
         )
-    address = given or (KIMI_CODING if model == "kimi-for-coding" else vendor.base_url)
+    coding = vendor.name == "kimi" and (model == "kimi-for-coding" or key.startswith("sk-kimi-"))
+    address = given or (KIMI_CODING if coding else vendor.base_url)
     return Choice(vendor.name, info, lambda: build(vendor.name, key, address), notice)
 
 

@@ -31,9 +31,6 @@ from hilt.providers.outgoing import (
 from hilt.providers.sse import SseEvent
 
 OPENAI_URL = "https://api.openai.com/v1"
-KIMI_URL = "https://api.moonshot.ai/v1"
-KIMI_CODE_URL = "https://api.kimi.com/coding/v1"
-OLLAMA_URL = "http://localhost:11434/v1"
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 _THOUGHT_FIELDS = ("reasoning_content", "reasoning")
@@ -48,7 +45,7 @@ class OpenAIChat:
         self.name = name
         key = api_key.strip()
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        base = resolve_base(base_url, default_base(name, key))
+        base = resolve_base(base_url, OPENAI_URL)
         self._vendor = base == OPENAI_URL
         self._api = ApiClient(name, base, headers, key, timeouts)
 
@@ -62,13 +59,6 @@ class OpenAIChat:
 
     async def aclose(self) -> None:
         await self._api.aclose()
-
-
-def default_base(name: str, key: str) -> str:
-    """Where a provider of this name lives. Kimi has two services, and a key tells which one it opens."""
-    if name == "kimi":
-        return KIMI_CODE_URL if key.startswith("sk-kimi-") else KIMI_URL
-    return OLLAMA_URL if name == "ollama" else OPENAI_URL
 
 
 def request_body(request: ModelRequest, provider: str, names: ToolNames, *, vendor: bool = False) -> dict[str, Any]:

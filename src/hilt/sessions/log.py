@@ -23,7 +23,17 @@ from hilt.sessions.disk import Disk, Durability
 from hilt.sessions.envelope import Head, open_line, parse, seal
 from hilt.sessions.files import OS, Files
 from hilt.sessions.index import Entry, Index
-from hilt.sessions.records import CompactionRecord, LeafRecord, Meta, Record, UnknownRecord, decode, encode, type_of, usage_of
+from hilt.sessions.records import (
+    CompactionRecord,
+    LeafRecord,
+    Meta,
+    Record,
+    UnknownRecord,
+    decode,
+    encode,
+    type_of,
+    usage_of,
+)
 from hilt.sessions.replay import messages_of
 
 _ID_BYTES = 4

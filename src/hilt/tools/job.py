@@ -207,11 +207,10 @@ class Job:
         self.over.set()
         await self._grace()
         for _ in range(_KILL_ROUNDS):  # more than one, for what is being forked meanwhile
-            self._signal(child, signal.SIGKILL)
             self._held.hold(await self._find(child))
+            self._signal(child, signal.SIGKILL)
             if not self._held.alive():
                 break
-            self._signal(child, signal.SIGKILL)
             await asyncio.sleep(_ROUND)
         _reap(child)
 

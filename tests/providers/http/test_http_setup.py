@@ -11,7 +11,7 @@ from hilt.providers.anthropic import Anthropic
 from hilt.providers.google import Google
 from hilt.providers.http import resolve_base
 from hilt.providers.openai import OpenAI
-from hilt.providers.openai_chat import OpenAIChat, default_base
+from hilt.providers.openai_chat import OpenAIChat
 from hilt.providers.outgoing import to_json
 from providers.http.vendors import CHAT, KEY, RESPONSES, VENDORS, check_answer, collect, completed
 from support.api_server import ApiServer, Reply, events
@@ -51,13 +51,6 @@ async def test_googles_model_names_are_quoted_and_may_have_their_prefix() -> Non
         await collect(provider, request(model="models/gemini 2?x"))
         await provider.aclose()
     assert server.requests[0].target == "/v1beta/models/gemini%202%3Fx:streamGenerateContent?alt=sse"
-
-
-def test_providers_of_the_chat_api_know_where_they_live() -> None:
-    assert default_base("kimi", "sk-abc") == "https://api.moonshot.ai/v1"
-    assert default_base("kimi", "sk-kimi-abc") == "https://api.kimi.com/coding/v1"
-    assert default_base("ollama", "") == "http://localhost:11434/v1"
-    assert default_base("openai", "k") == "https://api.openai.com/v1"
 
 
 def test_a_base_url_with_a_password_is_never_shown() -> None:
