@@ -54,12 +54,12 @@ def task() -> list[dict[str, Any]]:
 def test_killed_at_random_moments_it_keeps_what_it_acknowledged_and_resumes(tmp_path: Path, part: int) -> None:
     run = _run_rpc if part == 0 else _run_json
     chance = random.Random(part)
-    whole, seconds = _uninterrupted(Place.make(tmp_path / "whole"))
+    whole, start, seconds = _uninterrupted(Place.make(tmp_path / "whole"))
     rounds = max(1, ROUNDS // PARTS)
     cut_short = 0
     for number in range(rounds):
         # One moment in each slice of the run, so that few rounds still cover all of it.
-        moment = seconds * (number + chance.random()) / rounds
+        moment = start + (seconds - start) * (number + chance.random()) / rounds
         place = Place.make(tmp_path / str(number))
         ended = run(place, moment)
         kept = place.plain(recorded(place.messages()))
@@ -69,17 +69,20 @@ def test_killed_at_random_moments_it_keeps_what_it_acknowledged_and_resumes(tmp_
         _resume(place, kept, by_path=number % 2 == 1)
         cut_short += len(kept) < len(whole)
         if ended.code == 0:  # it was quicker than the first time: aim earlier
-            seconds = min(seconds, ended.seconds)
+            start, seconds = min(start, start * ended.seconds / seconds), min(seconds, ended.seconds)
     assert cut_short >= rounds // 4  # the moments are within the run and not behind it
 
 
-def _uninterrupted(place: Place) -> tuple[list[Said], float]:
+def _uninterrupted(place: Place) -> tuple[list[Said], float, float]:
+    """All that is said, a moment shortly before the first record, and how long it takes in all."""
     ended = place.run(*JSON, place.script("task", *task()), "do it")
     assert ended.code == 0, ended.err
-    whole = place.plain(recorded(place.messages()))
+    messages = place.messages()
+    whole = place.plain(recorded(messages))
     assert whole == place.plain(ended.acknowledged)
     assert len(whole) == 1 + 12 * 3 + 1  # twelve turns with two results each, the question and the last words
-    return whole, ended.seconds
+    working = (messages[-1].time - messages[0].time).total_seconds()
+    return whole, 0.8 * (ended.seconds - working), ended.seconds
 
 
 def _run_json(place: Place, seconds: float) -> Ended:

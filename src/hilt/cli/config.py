@@ -38,8 +38,14 @@ def load_config(path: Path) -> Config:
     import tomllib  # 4 ms, and most people have no config file
 
     try:
-        return msgspec.convert(tomllib.loads(text), Config)
+        config = msgspec.convert(tomllib.loads(text), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(
             f"{path}: {error}", hint="docs/reference/configuration.md lists what may stand there"
         ) from error
+    if config.base_url and not config.provider:
+        raise ConfigError(
+            f"{path}: base_url without provider",
+            hint="say whose address it is: another provider's key must not be sent there",
+        )
+    return config

@@ -125,7 +125,10 @@ def shared_parser() -> Parser:
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    options = shared_parser().parse_intermixed_args(argv)
+    # Split here, because argparse loses the `--` when flags and words may come in any order.
+    end = argv.index("--") if "--" in argv else len(argv)
+    options = shared_parser().parse_intermixed_args(argv[:end])
+    options.prompt += argv[end + 1 :]
     chosen = [
         flag
         for flag, on in (

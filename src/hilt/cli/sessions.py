@@ -135,7 +135,10 @@ def _delete(store: SessionStore, options: argparse.Namespace) -> tuple[Any, str]
 
 
 def _read(store: SessionStore, id_: str) -> SessionLog:
-    return SessionLog.open(store.find(id_), writable=False)
+    log = SessionLog.open(store.find(id_), writable=False)
+    for note in log.recovered:
+        sys.stderr.write(f"hilt: {clean(note)}\n")
+    return log
 
 
 def _made(path: Path, what: str) -> tuple[Any, str]:

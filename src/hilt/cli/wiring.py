@@ -167,6 +167,8 @@ class Chooser(Struct, frozen=True):
         provider, model = log.model if log else ("", "")
         if provider in ("", *LOCAL):
             provider, model = config.provider, config.model
+        # An address belongs to the provider it was configured for: another's key must not be sent there.
+        address = config.base_url if canonical(provider) == canonical(config.provider) else ""
         return choose(
             provider=options.provider,
             model=options.model,
@@ -177,7 +179,7 @@ class Chooser(Struct, frozen=True):
             catalogue=self.ground.catalogue,
             configured_provider=provider,
             configured_model=model,
-            configured_base_url=config.base_url,
+            configured_base_url=address,
         )
 
     def switch(self, model: str, current: ActiveModel) -> ActiveModel:

@@ -1,0 +1,39 @@
+"""The reference page lists what there is: no command, event or field is missing from it."""
+
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from hilt.frontends.rpc import _COMMANDS
+from hilt.model.events import Event
+from hilt.model.ports import PermissionRequest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "rpc.md").read_text()
+ROWS = [row for row in PAGE.split("\n") if row.startswith("| `")]
+
+
+def described(name: str, fields: list[str]) -> bool:
+    """Whether one row of a table begins with this name and names all these fields."""
+    return any(f"`{name}`" in row.split(" | ")[0] and all(f"`{field}`" in row for field in fields) for row in ROWS)
+
+
+def fields_of(shape: type) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(shape)]
+
+
+def test_every_command_is_described_with_its_fields() -> None:
+    for name, (shape, _, _) in _COMMANDS.items():
+        assert described(name, fields_of(shape)), name
+
+
+def test_every_event_is_described_with_its_fields() -> None:
+    for kind in get_args(Event):
+        name = kind.__struct_config__.tag
+        flattened = name in ("ui_request", "usage")
+        assert described(name, [] if flattened else fields_of(kind)), name
+
+
+def test_a_question_is_described_with_its_fields() -> None:
+    for field in fields_of(PermissionRequest):
+        assert f"`{field}`" in PAGE
