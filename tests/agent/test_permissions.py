@@ -193,6 +193,23 @@ async def test_a_yes_for_the_prefix_of_a_change_to_a_file_covers_no_other_change
     assert (await permissions.decide(writing())).source == "user"
 
 
+@pytest.mark.parametrize(
+    ("allowed", "asked"),
+    [
+        ("sh -c ls", "sh -c 'rm -rf x'"),
+        ("python -c pass", "python -c evil"),
+        ("git -c a=b status", "git -c core.sshCommand=evil fetch"),
+        ("env A=1 ls", "env A=1 rm -rf x"),
+        ("find . -name x", "find . -delete"),
+        ("rm one", "rm one -rf /"),
+    ],
+)
+async def test_where_the_second_word_says_nothing_the_command_is_remembered_whole(allowed: str, asked: str) -> None:
+    permissions = await after_a_yes_for(allowed)
+    assert await covered(permissions, allowed)
+    assert not await covered(permissions, asked)
+
+
 async def test_a_no_is_not_remembered() -> None:
     person = Person(PermissionAnswer(approved=False, scope="session"))
     permissions = Permissions("ask", person)
@@ -310,10 +327,7 @@ async def test_a_preview_that_fails_refuses_without_asking(tmp_path: Path) -> No
     "error",
     [
         ToolError("cannot be shown"),
-        pytest.param(
-            OSError("cannot be shown"),
-            marks=pytest.mark.xfail(strict=True, reason="the call is left without a result"),
-        ),
+        OSError("cannot be shown"),
     ],
 )
 async def test_a_preview_that_breaks_costs_one_call_and_leaves_a_conversation_that_goes_on(

@@ -198,7 +198,6 @@ def test_a_second_hilt_on_one_session_is_told_who_has_it_and_what_to_do(tmp_path
     assert spoken(place) == ["first", "one", "third", "two"]
 
 
-@pytest.mark.xfail(strict=True, reason="the lock is tried once")
 def test_a_lock_that_is_let_go_of_within_a_moment_is_waited_for(tmp_path: Path) -> None:
     """After SIGKILL, a child between fork and exec keeps the dead hilt's lock for a few milliseconds."""
     place = Place.make(tmp_path)

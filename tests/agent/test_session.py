@@ -88,9 +88,10 @@ async def test_too_many_waiting_messages_are_refused_with_a_hint(tmp_path: Path)
     async with running(script(tmp_path, calls(("gate", {}))), tool("gate", gate)) as harness:
         await harness.session.prompt(user_text("go"))
         await harness.seen(ToolProgressed)
+        for number in range(100):
+            await harness.session.prompt(user_text(str(number)))
         with pytest.raises(UsageError, match="already wait"):
-            for number in range(200):
-                await harness.session.prompt(user_text(str(number)))
+            await harness.session.prompt(user_text("one too many"))
 
 
 async def test_slash_commands_run_case_insensitively_with_trimmed_arguments(tmp_path: Path) -> None:

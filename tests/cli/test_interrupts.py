@@ -56,7 +56,7 @@ def test_ctrl_c_during_start_up_ends_it_quietly(tmp_path: Path) -> None:
     script = hilt.script(says("soon", delay_ms=60_000))
     for _ in range(10):
         # The profile shows when hilt's own first line runs; before that it is Python that is interrupted.
-        with hilt.started("-p", "hi", *script, env={"PYTHONPROFILEIMPORTTIME": "1"}) as process:
+        with hilt.started("-p", "hi", *script, env={"PYTHONPROFILEIMPORTTIME": "1"}, bufsize=0) as process:
             assert process.stderr
             for line in process.stderr:
                 if line.rstrip().endswith(b"hilt.cli.main"):
@@ -65,14 +65,15 @@ def test_ctrl_c_during_start_up_ends_it_quietly(tmp_path: Path) -> None:
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=DEADLINE)
         said = [line for line in err.decode().split("\n") if not line.startswith("import time:")]
-        assert process.returncode == 130, said
+        # Python itself dies of the signal in rare cases, which a shell reports as 130 all the same.
+        assert process.returncode in (130, -signal.SIGINT), said
         assert said == [""]
 
 
 def test_ctrl_c_at_any_moment_of_a_turn_leaves_no_process_and_a_session_that_can_be_read(tmp_path: Path) -> None:
     hilt, mark, script = sleeper(tmp_path)
     for _ in range(10):
-        with hilt.started("--json", "go", *script) as process:
+        with hilt.started("--json", "go", *script, bufsize=0) as process:
             assert process.stdout
             process.stdout.readline()  # the turn has begun
             threading.Event().wait(random.uniform(0, 0.15))

@@ -89,6 +89,7 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "args": {"command": "ls"},
             "preview": {"kind": "command", "text": "ls"},
             "scopes": ["once", "tool", "prefix", "session"],
+            "prefix": "ls",
         },
     ),
     (events.Displayed("me", "x"), {"type": "ext_display", "extension": "me", "text": "x"}),

@@ -69,13 +69,15 @@ def test_the_question_about_a_file_shows_the_whole_change(tmp_path: Path) -> Non
 
 def test_a_yes_for_a_prefix_covers_it_and_no_command_that_hides_behind_it(tmp_path: Path) -> None:
     hilt = Hilt(tmp_path)
-    turns = [bash("echo one"), bash("echo one more"), bash("echo two"), bash("echo one; touch ran"), says("done")]
-    with hilt.rpc(*ASK, *hilt.script(*turns)) as rpc:
+    commands = ["git status", "git status --short", "git log", "git status; touch ran"]
+    with hilt.rpc(*ASK, *hilt.script(*map(bash, commands), says("done"))) as rpc:
         rpc.send(type="prompt", message="go")
-        answer(rpc, asked(rpc, "echo one"), approved=True, scope="prefix")
+        request = asked(rpc, "git status")
+        assert request["prefix"] == "git status"
+        answer(rpc, request, approved=True, scope="prefix")
         assert rpc.event("permission_decision", source="remembered")["approved"]
-        answer(rpc, asked(rpc, "echo two"), approved=False)
-        answer(rpc, asked(rpc, "echo one; touch ran"), approved=False)
+        answer(rpc, asked(rpc, "git log"), approved=False)
+        answer(rpc, asked(rpc, "git status; touch ran"), approved=False)
         rpc.event("done")
     assert not (hilt.project / "ran").exists()
 

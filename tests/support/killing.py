@@ -1,10 +1,8 @@
 """The whole program as a process that can be killed, and what it said and kept compared with each other."""
 
-import fcntl
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -73,8 +71,6 @@ class Place:
             except subprocess.TimeoutExpired:
                 process.kill()
                 out, err = process.communicate(timeout=DEADLINE)
-        if process.returncode == -signal.SIGKILL:
-            self._wait_for_the_lock()
         return Ended(process.returncode, out, err.decode(), time.monotonic() - began)
 
     def killed_when(
@@ -96,7 +92,6 @@ class Place:
             out += process.stdout.read()  # what it had written before
             err = process.stderr.read().decode()
         assert seen, f"it never came so far: {out.decode()[-2000:]}\n{err}"
-        self._wait_for_the_lock()
         return Ended(process.returncode, out, err, time.monotonic() - began)
 
     @contextmanager
@@ -123,18 +118,6 @@ class Place:
         found = list((self.home / "sessions").glob("*/*.jsonl"))
         assert len(found) <= 1, found
         return found[0] if found else None
-
-    def _wait_for_the_lock(self) -> None:
-        """A command that was just being started shares the lock until it has become its shell, a few ms."""
-        path = self.session()
-        end = time.monotonic() + DEADLINE
-        while path and time.monotonic() < end:
-            with path.open("rb") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return
-                except BlockingIOError:
-                    time.sleep(0.001)
 
     def messages(self) -> list[Message]:
         """The conversation as the product itself reads it, with the file repaired."""

@@ -1,6 +1,8 @@
 import asyncio
+import contextlib
 import os
 import socket
+import threading
 import time
 import tracemalloc
 from pathlib import Path
@@ -284,6 +286,33 @@ def test_a_link_swapped_after_the_check_does_not_lead_out_of_the_jail(bench: Ben
 
     with pytest.raises(ToolError, match="jailed"), opened(link, permit_then_swap):
         pass
+
+
+def test_a_link_that_keeps_changing_never_shows_what_is_outside(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s\n")
+    (bench.root / "inside").write_text("i\n")
+    link, other = bench.root / "link", bench.root / "other"
+    link.symlink_to("inside")
+    bench.workspace.jail.on = True
+    done = threading.Event()
+
+    def keep_changing() -> None:
+        while not done.is_set():
+            for target in ("inside", "../secret"):
+                other.symlink_to(target)
+                other.replace(link)
+
+    changing = threading.Thread(target=keep_changing)
+    changing.start()
+    seen = set()
+    try:
+        for _ in range(2_000):
+            with contextlib.suppress(ToolError), opened(link, bench.workspace.permit_reading) as (fd, _status):
+                seen.add(os.read(fd, 10))
+    finally:
+        done.set()
+        changing.join(10)
+    assert seen == {b"i\n"}
 
 
 def test_what_was_permitted_is_what_is_read_even_when_the_name_moves(bench: Bench, tmp_path: Path) -> None:

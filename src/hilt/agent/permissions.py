@@ -13,6 +13,41 @@ NOT_ASKABLE = (
     "permission denied: this run asks before tools that write or execute, and there is nobody to ask here. "
     "Start with `--permissions accept-edits` or `--permissions yolo` to allow it, or use `hilt rpc` to be asked."
 )
+_WITH_SUBCOMMANDS = frozenset(
+    {
+        "apt",
+        "brew",
+        "bun",
+        "bundle",
+        "cargo",
+        "deno",
+        "docker",
+        "dotnet",
+        "gh",
+        "git",
+        "go",
+        "gradle",
+        "helm",
+        "hg",
+        "kubectl",
+        "make",
+        "mix",
+        "mvn",
+        "npm",
+        "pip",
+        "pnpm",
+        "poetry",
+        "rails",
+        "rake",
+        "rustup",
+        "svn",
+        "systemctl",
+        "terraform",
+        "uv",
+        "yarn",
+    }
+)
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
 # A remembered prefix must not carry a second command along: `git status; rm -rf x`.
 _COMPOUND = re.compile(r"[;&|<>`\n(){}]|\$\(")
 
@@ -30,7 +65,7 @@ class Permissions:
         self.mode = mode
         self._approver = approver
         self._tools: set[str] = set()
-        self._prefixes: set[str] = set()
+        self._prefixes: set[tuple[str, str]] = set()
         self._everything = False
 
     async def decide(self, request: PermissionRequest) -> Decision:
@@ -47,7 +82,7 @@ class Permissions:
             case "tool":
                 self._tools.add(request.tool)
             case "prefix":
-                self._prefixes.add(_prefix(request))
+                self._prefixes.add(_allowance(request))
             case "session":
                 self._everything = True
             case "once":
@@ -66,15 +101,19 @@ class Permissions:
     def _remembered(self, request: PermissionRequest) -> bool:
         if self._everything or request.tool in self._tools:
             return True
-        return request.preview.kind == "command" and _prefix(request) in self._prefixes
+        return request.preview.kind == "command" and _allowance(request) in self._prefixes
 
 
-def _prefix(request: PermissionRequest) -> str:
-    """The part of a command that "always this prefix" remembers: its first two words.
+def remembered(command: str) -> str:
+    """The part of a command that "always this prefix" allows from then on, whatever follows it.
 
-    A command that joins, redirects or substitutes is its own prefix, whole.
+    Only where the second word names what is done (`git status`, `npm test`); elsewhere the words after
+    the first decide what happens, so the command is remembered whole.
     """
-    command = request.preview.text
-    if _COMPOUND.search(command):
-        return f"{request.tool} {command}"
-    return " ".join([request.tool, *command.split()[:2]])
+    words = command.split()
+    has_subcommand = len(words) > 1 and words[0] in _WITH_SUBCOMMANDS and _SUBCOMMAND.fullmatch(words[1])
+    return " ".join(words[:2]) if has_subcommand and not _COMPOUND.search(command) else command
+
+
+def _allowance(request: PermissionRequest) -> tuple[str, str]:
+    return request.tool, remembered(request.preview.text)

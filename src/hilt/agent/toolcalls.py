@@ -58,10 +58,15 @@ async def run_calls(calls: Sequence[ToolCall], desk: Desk) -> None:
             await desk.deliver(ready)
 
     async def run(index: int, call: ToolCall) -> None:
-        prepared = await _prepare(call, desk)
-        if isinstance(prepared, _Ready):
-            started[index] = True
-            prepared = await _execute(prepared, desk)
+        try:
+            prepared = await _prepare(call, desk)
+            if isinstance(prepared, _Ready):
+                started[index] = True
+                prepared = await _execute(prepared, desk)
+        except Exception as error:
+            # Whatever breaks costs this one call: a call without a result would cost the conversation.
+            log.exception("the call of %s failed", call.name)
+            prepared = _refusal(call, f"{call.name} failed: {type(error).__name__}: {error}")
         await fill(index, prepared)
 
     try:
@@ -133,9 +138,6 @@ async def _execute(ready: _Ready, desk: Desk) -> ToolResult:
     except ToolError as error:
         text = f"{error.message}\n{error.hint}" if error.hint else error.message
         output = ToolOutput.of(text, is_error=True)
-    except Exception as error:
-        log.exception("tool %s failed", call.name)
-        output = ToolOutput.of(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
     return _finalize(call, output)
 
 

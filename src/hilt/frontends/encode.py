@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from hilt.agent.permissions import remembered
 from hilt.model.content import AnyBlock, Image, Text, Thinking, ToolCall
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, ToolResult, Usage, UserMessage
 from hilt.model.events import (
@@ -55,6 +56,7 @@ def event_json(event: Event) -> dict[str, Any]:
         case UsageReported():
             return {"type": "usage", **usage_json(event.usage), "cumulative": usage_json(event.cumulative)}
         case PermissionAsked(id=id_, request=request):
+            is_command = request.preview.kind == "command"
             return {
                 "type": "ui_request",
                 "id": id_,
@@ -65,7 +67,8 @@ def event_json(event: Event) -> dict[str, Any]:
                 "effect": str(request.effect),
                 "args": request.args,
                 "preview": {"kind": request.preview.kind, "text": request.preview.text},
-                "scopes": ["once", "tool", "prefix", "session"],
+                "scopes": ["once", "tool", *(["prefix"] if is_command else []), "session"],
+                **({"prefix": remembered(request.preview.text)} if is_command else {}),
             }
         case _:
             fields: dict[str, Any] = msgspec.to_builtins(event)

@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from hilt.sessions.records import Meta
 Durability: TypeAlias = Literal["full", "turn", "os"]
 """When records are forced to the disk: each at once, when `sync` is called, or when the system likes."""
 
+_LOCK_PATIENCE = 0.5
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
@@ -194,7 +196,7 @@ class Disk:
 
     def _hold(self) -> None:
         try:
-            self._files.lock(self._fd)
+            self._lock()
         except BlockingIOError as error:
             pid = lock_holder(self._files.stat(self._fd))
             where = f" (pid {pid})" if pid else ""
@@ -208,6 +210,17 @@ class Disk:
             self.notes.append("this file system has no locks: do not open the session twice")
         if self._files.stat(self._fd).st_nlink == 0:
             raise SessionError(f"{self.path} was deleted a moment ago", hint="start a new session")
+
+    def _lock(self) -> None:
+        """Wait a moment for it: a child that a killed hilt was just starting holds it for some milliseconds."""
+        deadline = time.monotonic() + _LOCK_PATIENCE
+        while True:
+            try:
+                return self._files.lock(self._fd)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
 
     def _mend(self) -> None:
         """Make the end of the file a good place to append to."""
