@@ -106,3 +106,13 @@ def test_a_wrong_or_missing_token_ends_it_with_1(tmp_path: Path) -> None:
             assert rpc.ask("hello", **fields)["error"] == "invalid token"
             assert rpc.process.wait(30) == 1
         assert "bad auth token" in rpc.errors
+
+
+def test_more_commands_at_once_than_can_run_are_refused_and_the_rest_is_answered(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    with hilt.rpc(*hilt.script(says("x"))) as rpc:
+        rpc.write(b'{"type":"sessions"}\n' * 80)  # small enough to arrive in one piece
+        assert rpc.close() == 0
+    outcomes = [line["success"] for line in rpc.lines]
+    assert len(outcomes) == 80 and outcomes.count(True) == 64
+    assert all("already running" in line["error"] for line in rpc.lines if not line["success"])

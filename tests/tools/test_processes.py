@@ -2,9 +2,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hilt.tools.processes import Held, find
 from tools.kit import until

@@ -2,12 +2,12 @@
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+
+class Excerpt(Struct, frozen=True):
     text: str
     """Bytes that are not UTF-8 are replaced; a byte order mark is left out."""
     size: int

@@ -4,8 +4,9 @@ Owns which files count and in what order. How they enter the prompt is the agent
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hilt.context.excerpt import read_excerpt
 
@@ -13,8 +14,7 @@ _LIMIT = 64 * 1024
 _NAMES = ("AGENTS.md", "CLAUDE.md")  # the second only where the first is missing
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Struct, frozen=True):
     path: Path
     text: str
 

@@ -6,9 +6,10 @@ is the `skill` tool's.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from hilt.context.excerpt import read_excerpt
 
@@ -23,8 +24,7 @@ _HEADING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(Struct, frozen=True):
     name: str
     description: str
     path: Path
@@ -33,15 +33,13 @@ class Skill:
     """Where it was found, for people: `project`, `global (claude)`…"""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     skills: tuple[Skill, ...]
     problems: tuple[str, ...]
     """One line each, naming the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkillContent:
+class SkillContent(Struct, frozen=True):
     body: str
     files: tuple[str, ...]
     """What else lies in the skill's folder, as relative paths."""

@@ -6,7 +6,8 @@ see an edit, and a unified diff, as a person sees a whole file before allowing i
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _CONTEXT = 3
 _MOST_COMPARED_LINES = 10_000
@@ -15,8 +16,7 @@ _MOST_EQUAL_PAIRS = 200_000
 _NO_END = "\\ No newline at end of file"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Lines `old_start` up to `old_end` became lines `new_start` up to `new_end`; counted from 0."""
 
     old_start: int

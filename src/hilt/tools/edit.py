@@ -5,7 +5,6 @@ or not they are valid UTF-8.
 """
 
 import codecs
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -58,8 +57,7 @@ class _EditArgs(Struct, frozen=True):
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     target: Target
     data: bytes
     diff: str

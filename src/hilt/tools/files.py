@@ -13,8 +13,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hilt.errors import ToolError
 from hilt.tools.background import Wanted
@@ -47,8 +48,7 @@ def read_whole(fd: int, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where a change will land, and what was there when it was planned."""
 
     path: Path

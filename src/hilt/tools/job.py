@@ -13,9 +13,10 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from hilt.tools.output import create, discard
 from hilt.tools.processes import Held, Process, find, pidfds_work, signal_group
@@ -31,8 +32,7 @@ _REAPING = 1.0
 _PIDFDS = pidfds_work()
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     grace: float = 3.0
     """Seconds between SIGTERM and SIGKILL."""
     closing_grace: float = 0.5
@@ -41,8 +41,7 @@ class Limits:
     """Bytes of output after which a command is ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     text: str
     cwd: Path
     outputs: Path

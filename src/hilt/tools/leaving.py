@@ -6,8 +6,9 @@ programs can all hide a path from it: this stops accidents, not attackers.
 
 import os
 import shlex
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 _OPERATORS = "();<>|&\n"
 _ROOT_COMMANDS = frozenset({"sudo", "su", "doas", "pkexec"})
@@ -39,8 +40,7 @@ _HARMLESS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/")
 _DEEPEST = 4  # `sh -c "sh -c …"` is followed this far
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(Struct):
     """Where the command stands while its words are read."""
 
     cwd: Path

@@ -6,7 +6,6 @@ for CRLF, and the new text takes over the line ends of the place it goes to.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from msgspec import Struct
@@ -26,8 +25,7 @@ class Edit(Struct, frozen=True, rename="camel"):
     new_text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """These characters of the original make way for `text`."""
 
     start: int

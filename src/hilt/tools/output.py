@@ -3,17 +3,19 @@
 import codecs
 import fcntl
 import os
-from dataclasses import dataclass
+import time
 from pathlib import Path
+
+from msgspec import Struct
 
 _MOST_PER_TICK = 64 * 1024
 _MOST_BYTES = 50_000  # with the frame around it the answer stays within 51,200 bytes and 2,000 lines
 _MOST_LINES = 1_980
 _PIECE = 1 << 20
+_KEPT_SECONDS = 7 * 24 * 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     text: str
     cut: bool
     """Whether the file holds more than the text."""
@@ -22,12 +24,24 @@ class Shown:
 def create(path: Path) -> int:
     """A new file that children append to. Locked for as long as any of them has it open: see `is_held`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _tidy(path.parent)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
     except OSError:
         pass  # some file systems have no locks; then nothing counts as held
     return fd
+
+
+def _tidy(folder: Path) -> None:
+    """Remove outputs that nobody has written to for a week: no conversation needs them any more."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > _KEPT_SECONDS:
+                    os.unlink(entry.path)
+            except OSError:
+                continue  # another hilt was quicker, or it is not ours to remove
 
 
 def discard(path: Path) -> None:

@@ -10,12 +10,12 @@ import os
 import select
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Process:
+
+class Process(Struct, frozen=True):
     pid: int
     parent: int
     group: int

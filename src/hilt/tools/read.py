@@ -1,7 +1,6 @@
 """The `read` tool: a window of lines of a text file, or an image."""
 
 import codecs
-from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import Struct
@@ -40,8 +39,7 @@ class _ReadArgs(Struct, frozen=True):
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(Struct, frozen=True):
     text: str
     notes: tuple[str, ...]
     lines_truncated: bool

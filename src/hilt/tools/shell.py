@@ -8,10 +8,11 @@ or the shell closes; after that nothing of a command is left.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from hilt.errors import ToolError
 from hilt.tools.job import TICK, Command, Ending, Job, Limits, pause
@@ -20,8 +21,7 @@ from hilt.tools.output import Follower, Shown, discard
 _SETTLE = 0.5  # how long an ended command may take to die before the answer no longer waits for it
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     ending: Ending
     exit_code: int | None
     """None when the command was ended rather than ending."""

@@ -5,8 +5,9 @@ how files are opened and replaced is `files`'s.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from hilt.tools.jail import Jail
 
@@ -15,8 +16,7 @@ def _keep_no_history(_call_id: str, _path: Path) -> None:
     """The `remember` of a workspace without undo."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     cwd: Path
     """Absolute; relative paths start here, and commands run here."""
     jail: Jail

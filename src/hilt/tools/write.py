@@ -1,7 +1,5 @@
 """The `write` tool: a whole file, put in place at once."""
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 from hilt.errors import ToolError
@@ -35,8 +33,7 @@ class _WriteArgs(Struct, frozen=True):
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     target: Target
     data: bytes
     lines: int
