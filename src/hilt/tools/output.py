@@ -39,7 +39,7 @@ def _tidy(folder: Path) -> None:
         for entry in entries:
             try:
                 if time.time() - entry.stat(follow_symlinks=False).st_mtime > _KEPT_SECONDS:
-                    os.unlink(entry.path)
+                    discard(Path(entry.path))
             except OSError:
                 continue  # another hilt was quicker, or it is not ours to remove
 
