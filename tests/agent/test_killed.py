@@ -18,8 +18,8 @@ from hilt.sessions.log import SessionLog
 from support.agent import calls, running, says, script
 from support.killing import Ended, Place, Said, accepted, recorded
 
-ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "32"))
-PARTS = 4
+ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "200"))
+PARTS = 8
 JSON = ("--json", "--provider", "script", "--script")
 RPC = ("rpc", "--provider", "script", "--script")
 BACK = says("I am back.", expect={"role": "user", "contains": "go on"})
@@ -52,7 +52,7 @@ def task() -> list[dict[str, Any]]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_killed_at_random_moments_it_keeps_what_it_acknowledged_and_resumes(tmp_path: Path, part: int) -> None:
-    run = _run_rpc if part == 0 else _run_json
+    run = _run_rpc if part % 4 == 0 else _run_json
     chance = random.Random(part)
     whole, start, seconds = _uninterrupted(Place.make(tmp_path / "whole"))
     rounds = max(1, ROUNDS // PARTS)

@@ -17,7 +17,8 @@ from support.session_files import reread, said, texts, write_session
 
 HERE = Path(__file__).parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(HERE.parent)}
-ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "60"))
+ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "200"))
+PARTS = 4
 SEED = int(os.environ.get("HILT_KILL_SEED", "1"))
 
 
@@ -78,9 +79,12 @@ def numbers(found: list[str]) -> list[int]:
 
 
 @pytest.mark.timeout(60 + ROUNDS)
-def test_a_writer_killed_at_any_moment_loses_nothing_it_said_was_saved(writer: Writer, tmp_path: Path) -> None:
-    randomness = random.Random(SEED)
-    for number in range(ROUNDS):
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_writer_killed_at_any_moment_loses_nothing_it_said_was_saved(
+    writer: Writer, tmp_path: Path, part: int
+) -> None:
+    randomness = random.Random(SEED * PARTS + part)
+    for number in range(max(1, ROUNDS // PARTS)):
         path = tmp_path / f"{number}.jsonl"
         pid = writer.start(path, seed=randomness.randrange(1 << 30))
         while not writer.saved:

@@ -10,8 +10,8 @@ from hilt.sessions.records import CompactionRecord
 from support.fault_fs import RecordingFiles
 from support.session_files import meta, reread, said, texts, write_session
 
-RECORDS = 20
-PARTS = 4
+RECORDS = 50
+PARTS = 8
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_last_record_that_lacks_only_its_end_is_kept(path: Path) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_changed_byte_costs_the_records_it_touches_and_invents_none(path: Path, part: int) -> None:
-    records = 12
+    records = 50
     wanted = write_session(path, records)
     content = path.read_bytes()
     for at in range(part, len(content), PARTS):
