@@ -20,15 +20,17 @@ APPENDS = 500
 META = new_meta("/", "demo", "demo")
 
 
-def run(rounds: int = ROUNDS) -> list[Measured]:
+def run(rounds: int = ROUNDS, records: int = RECORDS) -> list[Measured]:
     with tempfile.TemporaryDirectory() as folder:
         usual, large = Path(folder, "usual.jsonl"), Path(folder, "large.jsonl")
-        _fill(usual, 600)
-        _fill(large, 5_000)
+        _fill(usual, records, 600)
+        _fill(large, records, 5_000)
+        opened = _times(rounds, lambda: _open(large))
+        resumed = _times(rounds, lambda: _resume(usual, records))
         return [
-            Measured("session: open 100,000 records (500 MB)", _times(rounds, lambda: _open(large)), 2.0, "s"),
-            Measured("session: resume from 100,000 records (80 MB)", _times(rounds, lambda: _resume(usual)), 2.0, "s"),
-            Measured("session: append at 100,000 records / at none", _append_ratios(usual, rounds), 1.5),
+            Measured(f"session: open {records:,} records of 5 KB", opened, 2.0, "s"),
+            Measured(f"session: resume from {records:,} records of 0.6 KB", resumed, 2.0, "s"),
+            Measured(f"session: append at {records:,} records / at none", _append_ratios(usual, rounds), 1.5),
         ]
 
 
@@ -36,10 +38,10 @@ def _open(path: Path) -> None:
     SessionLog.open(path, writable=False).close()
 
 
-def _resume(path: Path) -> None:
+def _resume(path: Path, records: int) -> None:
     """All that happens to a session before its next prompt: open, read the conversation, sum the cost."""
     with SessionLog.open(path) as log:
-        assert len(Transcript(log).messages) == RECORDS
+        assert len(Transcript(log).messages) == records
 
 
 def _append_ratios(path: Path, rounds: int) -> list[float]:
@@ -58,9 +60,9 @@ def _append_ratios(path: Path, rounds: int) -> list[float]:
         return ratios
 
 
-def _fill(path: Path, size: int) -> None:
+def _fill(path: Path, records: int, size: int) -> None:
     with SessionLog.create(path, META, durability="os") as log:
-        for number in range(RECORDS):
+        for number in range(records):
             log.append(_record(number, size))
 
 
