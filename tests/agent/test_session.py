@@ -10,7 +10,7 @@ from hilt.model.actions import Action, Display, Insert, Prompt
 from hilt.model.content import text_of
 from hilt.model.contributions import Command, Invocation, ToolOutput
 from hilt.model.conversation import UserMessage, user_text
-from hilt.model.events import Displayed, Done, Inserted, QueueChanged, ToolProgressed, UserMessageAdded
+from hilt.model.events import Displayed, Done, Event, Inserted, QueueChanged, ToolProgressed, UserMessageAdded
 from support.agent import DEADLINE, calls, echo, running, says, script, tool
 
 
@@ -81,6 +81,62 @@ async def test_what_waits_can_be_taken_back(tmp_path: Path) -> None:
         async with asyncio.timeout(DEADLINE):
             await harness.session.idle()
         assert len(harness.of(UserMessageAdded)) == 1
+
+
+async def test_an_abort_right_after_a_prompt_stops_it_before_it_begins(tmp_path: Path) -> None:
+    async with running(script(tmp_path, says("never"), says("after"))) as harness:
+        job = await harness.session.prompt(user_text("one"))
+        assert harness.session.abort()
+        async with asyncio.timeout(DEADLINE):
+            assert (await job.result()).stop == "aborted"
+        assert harness.kinds() == ["done"]
+        assert (await harness.say("two")).text == "never"
+
+
+async def test_an_abort_between_the_start_of_a_job_and_its_first_step_ends_it(tmp_path: Path) -> None:
+    for steps in range(8):
+        async with running(script(tmp_path, says("hello"))) as harness:
+            job = await harness.session.prompt(user_text("one"))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            harness.session.abort()
+            async with asyncio.timeout(DEADLINE):
+                await job.result()
+            assert len(harness.of(Done)) == 1
+
+
+async def test_an_abort_is_not_lost_while_a_timeout_inside_the_turn_expires(tmp_path: Path) -> None:
+    async def ticking(invocation: Invocation) -> ToolOutput:
+        await invocation.progress("ticking")
+        while True:
+            try:
+                async with asyncio.timeout(0):
+                    await asyncio.sleep(1)
+            except TimeoutError:
+                pass
+
+    async with running(script(tmp_path, *[calls(("tick", {}))] * 50), tool("tick", ticking)) as harness:
+        for number in range(1, 51):
+            job = await harness.session.prompt(user_text("go"))
+            await harness.seen(ToolProgressed, number)
+            for _ in range(number % 5):
+                await asyncio.sleep(0)
+            assert harness.session.abort()
+            async with asyncio.timeout(DEADLINE):
+                assert (await job.result()).stop == "aborted"
+
+
+async def test_the_session_is_free_when_done_is_told(tmp_path: Path) -> None:
+    busy: list[bool] = []
+    async with running(script(tmp_path, says("hello"))) as harness:
+
+        async def look(event: Event) -> None:
+            if isinstance(event, Done):
+                busy.append(harness.session.busy)
+
+        with harness.session.bus.subscribed(look):
+            await harness.say("hi")
+    assert busy == [False]
 
 
 async def test_too_many_waiting_messages_are_refused_with_a_hint(tmp_path: Path) -> None:

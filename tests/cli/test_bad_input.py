@@ -132,7 +132,8 @@ def test_a_terminal_that_lacks_a_character_still_gets_the_answer(tmp_path: Path)
         ('"$@" --bogus 2>&-', 2),
         ('"$@" -p <&-', 2),
         ('"$@" rpc $SCRIPT <&- >&-', 0),
-        ('"$@" -p hi $SCRIPT >/dev/full', 0),
+        ('"$@" -p hi $SCRIPT >/dev/full', 1),
+        ('"$@" --version | true', 0),
     ],
 )
 def test_streams_that_are_closed_or_gone_cost_no_traceback(tmp_path: Path, line: str, code: int) -> None:

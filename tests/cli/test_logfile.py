@@ -43,7 +43,6 @@ def test_a_link_in_place_of_the_log_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_mistake_of_ours_is_explained_in_a_line_and_its_details_are_in_the_log(tmp_path: Path) -> None:
     hilt = Hilt(tmp_path)
-    (hilt.home / "models.json").mkdir(parents=True)
     broken = tmp_path / "site"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(

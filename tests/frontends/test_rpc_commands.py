@@ -201,3 +201,16 @@ def test_a_turn_changes_nothing_that_only_rest_allows(tmp_path: Path) -> None:
             assert not refused["success"] and "between turns" in refused["error"]
         (hilt.project / "go").touch()
         rpc.event("done", stop="end")
+
+
+def test_no_line_shows_a_key_that_hilt_knows(tmp_path: Path) -> None:
+    hilt, key = Hilt(tmp_path), "sk-test-0123456789abcdef"
+    turns = (calls(("bash", {"command": "echo leaks: $LEAK"})), says(f"leaks: {key}"))
+    env = {"OPENAI_API_KEY": key, "LEAK": key}
+    with hilt.rpc(*hilt.script(*turns), env=env) as rpc:
+        rpc.prompt(f"leaks: {key}")
+        rpc.ask("get_messages")
+        rpc.ask("command", name=key)
+    said = json.dumps(rpc.lines)
+    assert said.count("leaks: [key hidden]") >= 6
+    assert key not in said

@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Protocol, assert_never
+from typing import Literal, Protocol, assert_never
 
 from msgspec import Struct, field
 
@@ -90,6 +90,10 @@ class Job(Struct):
     """Awaited when its turn comes, before its first event."""
     finished: asyncio.Event = field(default_factory=asyncio.Event)
     outcome: Outcome = _NEVER
+    phase: Literal["waiting", "running", "finishing"] = "waiting"
+    """Only while it runs may it be cancelled; finishing, it is over but for telling so."""
+    stopping: bool = False
+    """It was told to stop. Not the task's own count of cancels: every timeout within adds to that for a moment."""
 
     async def result(self) -> Outcome:
         await self.finished.wait()
@@ -112,9 +116,8 @@ class Session:
         self._idle = asyncio.Event()
         self._idle.set()
         self._current: asyncio.Task[None] | None = None
+        self._job: Job | None = None
         self._queue_shown = False
-        self._finishing = False
-        """The job is over but for telling so: too late to stop it."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -165,9 +168,13 @@ class Session:
 
     def abort(self) -> bool:
         """Stop what runs now. Returns at once; `done` follows when it has wound down."""
-        if self._current is None or self._finishing or self._current.cancelling():
+        running = self._job if self._job and self._job.phase != "finishing" else None
+        job = running or (self._waiting[0] if self._waiting else None)
+        if job is None or job.stopping:
             return False
-        self._current.cancel()
+        job.stopping = True  # one that has not begun looks at this itself
+        if self._current and job.phase == "running":
+            self._current.cancel()
         return True
 
     async def take_back(self) -> list[str]:
@@ -186,7 +193,8 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return not self._idle.is_set()
+        """Whether anything runs or waits; no longer when `done` is told and nothing waits."""
+        return bool(self._waiting) or (self._job is not None and self._job.phase != "finishing")
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -278,17 +286,16 @@ class Session:
             await self._arrived.wait()
             self._arrived.clear()
             while self._waiting:
-                job = self._waiting.popleft()
-                self._current = group.create_task(self._do(job), name="job")
+                self._job = self._waiting.popleft()
+                self._current = group.create_task(self._do(self._job), name="job")
                 await asyncio.wait({self._current})
-                self._current = None
+                self._current = self._job = None
             self._idle.set()
 
     async def _do(self, job: Job) -> None:
-        self._finishing = False
         run = self._run()
         job.outcome = await self._outcome(run, job)
-        self._finishing = True
+        job.phase = "finishing"
         if job.message is not None:
             await finish(run, job.outcome)
         await self._return_undelivered()
@@ -298,10 +305,13 @@ class Session:
         try:
             if job.on_start:
                 await job.on_start()
-            if job.message is None:
-                return Outcome("end", text=await compact(run))
             if self._queue_shown:
                 await self._show_queue()
+            if job.stopping:
+                return Outcome("aborted", "cancelled")
+            job.phase = "running"
+            if job.message is None:
+                return Outcome("end", text=await compact(run))
             return await run_prompt(run, job.message)
         except HiltError as error:
             await self.bus.emit(Failed(error.message, error.hint))

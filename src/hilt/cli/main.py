@@ -23,14 +23,15 @@ def main() -> int:
         _fill_in_closed_streams()
     if argv in (["--version"], ["-v"], ["-V"]):
         # Nothing else is imported for this: shells and editors ask for it often.
-        sys.stdout.write(f"hilt {__version__}\n")
-        return 0
+        return _print(f"hilt {__version__}\n")
     try:
         if argv in (["--help"], ["-h"]):
             return _help()
         return _dispatch(argv)
     except KeyboardInterrupt:
-        return 130
+        import os
+
+        os._exit(130)  # a second Ctrl-C during the interpreter's own end would print a traceback
     except BrokenPipeError:
         _abandon_stdout()
         return 0
@@ -40,12 +41,19 @@ def main() -> int:
         return explain(error)
 
 
+def _print(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+    return 0
+
+
 def _help() -> int:
     from hilt.cli.flags import shared_parser
 
-    sys.stdout.write(shared_parser().format_help())
-    sys.stdout.flush()
-    return 0
+    return _print(shared_parser().format_help())
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -33,7 +33,10 @@ async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
         outcome = await (await session.prompt(message)).result()
     if outcome.stop not in ("error", "aborted") and outcome.text:
         text = mask.text(clean(outcome.text) if sys.stdout.isatty() else outcome.text)
-        _write(sys.stdout, text if text.endswith("\n") else text + "\n")
+        if trouble := _write(sys.stdout, text if text.endswith("\n") else text + "\n"):
+            error = f"the answer could not be written to stdout: {trouble}"
+            progress.say(f"hilt: error: {error}\nhint: the session has it; see `hilt sessions show`")
+            return Outcome("error", error)
     if outcome.stop == "length":
         progress.say("hilt: the reply was cut off at the model's output limit")
     elif outcome.stop == "end" and not outcome.text:
@@ -85,13 +88,17 @@ class Progress:
         _write(self._out, self._mask.text(clean(text)) + "\n")
 
 
-def _write(out: TextIO, text: str) -> None:
+def _write(out: TextIO, text: str) -> str:
+    """Why it could not be written, if so. A reader that left has what it wanted: that is no reason."""
     try:
         # A terminal without the character, or half a surrogate pair, must not cost the answer.
         out.write(text.encode(out.encoding, "replace").decode(out.encoding))
         out.flush()
-    except OSError:
-        pass  # whoever watched is gone; the work is done all the same
+    except BrokenPipeError:
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def _gist(args: Args) -> str:
