@@ -348,3 +348,8 @@ def test_over_rpc_a_compaction_that_fails_is_an_error_event_and_the_process_live
     kinds = [event["type"] for event in events]
     assert kinds[:2] == ["response", "error"] and "nothing to compact" in events[1]["message"]
     assert kinds[-1] == "done" and kinds.count("done") == 1
+
+
+def test_large_results_count_in_full_towards_the_window() -> None:
+    results = tuple(ToolResult(f"c{number}", "read", (Text("x" * 50_000),)) for number in range(10))
+    assert estimated_tokens([ToolMessage(results, now())]) == 125_000

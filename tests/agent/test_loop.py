@@ -407,3 +407,12 @@ def test_delays_grow_whatever_the_jitter_and_never_beyond_the_cap() -> None:
         assert sorted(delays[:6]) == delays[:6]  # type: ignore[type-var]
     assert len({policy.delay(1, Unavailable("down")) for _ in range(20)}) > 1
     assert policy.delay(9, Unavailable("down")) is None
+
+
+async def test_text_that_a_retry_made_void_is_not_kept_when_stopped_during_the_pause() -> None:
+    async with running(Breaking(), retry=RetryPolicy(attempts=3, base=60)) as harness:
+        saying = asyncio.ensure_future(harness.say("hello"))
+        await harness.seen(Retrying)
+        harness.session.abort()
+        assert (await saying).stop == "aborted"
+        assert [type(message) for message in harness.session.transcript.messages] == [UserMessage]

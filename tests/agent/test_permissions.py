@@ -202,6 +202,8 @@ async def test_a_yes_for_the_prefix_of_a_change_to_a_file_covers_no_other_change
         ("env A=1 ls", "env A=1 rm -rf x"),
         ("find . -name x", "find . -delete"),
         ("rm one", "rm one -rf /"),
+        ("npm run test", "npm run evil"),
+        ("uv run pytest", "uv run rm -rf x"),
     ],
 )
 async def test_where_the_second_word_says_nothing_the_command_is_remembered_whole(allowed: str, asked: str) -> None:

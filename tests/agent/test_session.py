@@ -5,13 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from hilt.agent.jobs import Job
 from hilt.errors import UsageError
 from hilt.model.actions import Action, Display, Insert, Prompt
 from hilt.model.content import text_of
 from hilt.model.contributions import Command, Invocation, ToolOutput
-from hilt.model.conversation import UserMessage, user_text
-from hilt.model.events import Displayed, Done, Event, Inserted, QueueChanged, ToolProgressed, UserMessageAdded
-from support.agent import DEADLINE, calls, echo, running, says, script, tool
+from hilt.model.conversation import ToolMessage, UserMessage, user_text
+from hilt.model.events import (
+    AssistantMessageAdded,
+    Displayed,
+    Done,
+    Event,
+    Inserted,
+    QueueChanged,
+    ToolProgressed,
+    ToolResultAdded,
+    UserMessageAdded,
+)
+from support.agent import DEADLINE, Harness, calls, echo, running, says, script, tool
 
 
 class Gate:
@@ -68,6 +79,70 @@ async def test_steering_that_found_no_boundary_goes_back_to_the_input(tmp_path: 
         assert [event.text for event in harness.of(Inserted)] == ["and wave"]
 
 
+async def test_an_abort_between_steered_messages_loses_none_of_them(tmp_path: Path) -> None:
+    gate = Gate()
+    async with running(script(tmp_path, calls(("gate", {})), says("no")), tool("gate", gate)) as harness:
+        job = await harness.session.prompt(user_text("go"))
+        await harness.seen(ToolProgressed)
+        for word in ("one", "two", "three"):
+            await harness.session.steer(user_text(word))
+
+        async def stop_at_the_first(event: Event) -> None:
+            if isinstance(event, UserMessageAdded) and text_of(event.content) == "one":
+                harness.session.abort()
+
+        with harness.session.bus.subscribed(stop_at_the_first):
+            gate.open.set()
+            assert (await job.result()).stop == "aborted"
+        assert [text_of(event.content) for event in harness.of(UserMessageAdded)] == ["go", "one"]
+        assert [event.text for event in harness.of(Inserted)] == ["two", "three"]
+        assert harness.of(QueueChanged)[-1].waiting == ()
+        assert harness.kinds()[-1] == "done"
+
+
+async def test_what_is_recorded_is_told_whenever_the_abort_comes(tmp_path: Path) -> None:
+    """One abort at each event of a turn: the transcript and the events must tell the same story every time."""
+    turns = (calls(("echo", {}), ("echo", {})), says("done"))
+    async with running(script(tmp_path, *turns), tool("echo", echo)) as harness:
+        await harness.say("go")
+        moments = len(harness.events)
+    for moment in range(1, moments):
+        async with running(script(tmp_path, *turns, *turns), tool("echo", echo)) as harness:
+            seen = 0
+
+            async def stop_then(_: Event, moment: int = moment, harness: Harness = harness) -> None:
+                nonlocal seen
+                seen += 1
+                if seen == moment:
+                    harness.session.abort()
+                    await asyncio.sleep(0)  # a listener that takes its time
+
+            with harness.session.bus.subscribed(stop_then):
+                await harness.say("go")
+            told = [event for event in harness.events if isinstance(event, UserMessageAdded | AssistantMessageAdded)]
+            messages = harness.session.transcript.messages
+            spoken = [message for message in messages if not isinstance(message, ToolMessage)]
+            assert [event.content for event in told] == [message.content for message in spoken], moment
+            results = [result for message in messages if isinstance(message, ToolMessage) for result in message.results]
+            assert [event.id for event in harness.of(ToolResultAdded)] == [result.call_id for result in results], moment
+            assert harness.kinds().count("turn_start") == harness.kinds().count("turn_end"), moment
+            assert harness.kinds().count("done") == 1 and harness.kinds()[-1] == "done"
+            await harness.say("again")  # the strict provider refuses calls without results
+
+
+async def test_an_abort_while_a_turn_says_it_is_done_leaves_the_next_one_alone(tmp_path: Path) -> None:
+    async with running(script(tmp_path, says("one"), says("two"))) as harness:
+
+        async def stop_at_done(event: Event) -> None:
+            if isinstance(event, Done):
+                harness.session.abort()
+
+        with harness.session.bus.subscribed(stop_at_done):
+            first = await harness.session.prompt(user_text("1"))
+            second = await harness.session.prompt(user_text("2"))
+            assert [(await job.result()).stop for job in (first, second)] == ["end", "end"]
+
+
 async def test_what_waits_can_be_taken_back(tmp_path: Path) -> None:
     gate = Gate()
     async with running(script(tmp_path, calls(("gate", {})), says("done")), tool("gate", gate)) as harness:
@@ -89,7 +164,8 @@ async def test_an_abort_right_after_a_prompt_stops_it_before_it_begins(tmp_path:
         assert harness.session.abort()
         async with asyncio.timeout(DEADLINE):
             assert (await job.result()).stop == "aborted"
-        assert harness.kinds() == ["done"]
+        assert harness.kinds() == ["user_message", "turn_start", "turn_end", "done"]
+        assert harness.provider.requests == []
         assert (await harness.say("two")).text == "never"
 
 
@@ -144,10 +220,13 @@ async def test_too_many_waiting_messages_are_refused_with_a_hint(tmp_path: Path)
     async with running(script(tmp_path, calls(("gate", {}))), tool("gate", gate)) as harness:
         await harness.session.prompt(user_text("go"))
         await harness.seen(ToolProgressed)
-        for number in range(100):
+        for number in range(50):
             await harness.session.prompt(user_text(str(number)))
+            await harness.session.steer(user_text(str(number)))
         with pytest.raises(UsageError, match="already wait"):
             await harness.session.prompt(user_text("one too many"))
+        with pytest.raises(UsageError, match="already wait"):
+            await harness.session.steer(user_text("one too many"))
 
 
 async def test_slash_commands_run_case_insensitively_with_trimmed_arguments(tmp_path: Path) -> None:
@@ -165,7 +244,7 @@ async def test_an_unknown_command_is_an_error_and_a_path_is_a_prompt(tmp_path: P
         with pytest.raises(UsageError, match="unknown command /nope"):
             await harness.session.input("/nope now")
         job = await harness.session.input("/usr/bin/env is what?")
-        assert not isinstance(job, tuple)
+        assert isinstance(job, Job)
         assert (await job.result()).text == "a path"
 
 

@@ -1,6 +1,7 @@
 """Which server a run talks to: a configured address belongs to the provider it was configured for."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,55 @@ def test_an_address_without_a_provider_is_refused_because_it_would_be_shown_anyo
     configure(hilt, 'base_url = "http://127.0.0.1:9"\n')
     done = hilt.run("-p", "hi")
     assert done.code == 1 and "config.toml: base_url without provider" in done.err and "hint:" in done.err
+
+
+async def test_a_switch_of_models_takes_the_address_of_the_new_one(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path, OPENAI_API_KEY="sk-0123456789")
+    async with (
+        ApiServer(Reply.json(404, {}), Reply.sse(ANSWER)) as box,
+        ApiServer(Reply.json(404, {}), Reply.sse(ANSWER)) as other,
+    ):
+        models = {
+            "providers": {
+                "openai": {"models": [{"id": "one", "baseUrl": box.url}, {"id": "two", "baseUrl": other.url}]}
+            }
+        }
+        hilt.home.mkdir(mode=0o700)
+        (hilt.home / "models.json").write_text(json.dumps(models))
+
+        def talk() -> None:
+            with hilt.rpc("--provider", "openai", "--model", "one") as rpc:
+                rpc.prompt("hi")
+                assert rpc.ask("set_model", model="two")["data"] == {"model": "two", "provider": "openai"}
+                rpc.prompt("hi again")
+
+        await asyncio.to_thread(talk)
+        assert [seen.json["model"] for seen in box.requests] == ["one", "one"]
+        assert [seen.json["model"] for seen in other.requests] == ["two", "two"]
+
+
+async def test_a_key_given_by_flag_serves_the_other_models_of_its_provider_and_no_other_provider(
+    tmp_path: Path,
+) -> None:
+    hilt = Hilt(tmp_path)
+    async with ApiServer(Reply.json(404, {}), Reply.sse(ANSWER)) as box:
+
+        def talk() -> None:
+            flags = (
+                "--provider",
+                "openai",
+                "--model",
+                "gpt-5",
+                "--api-key",
+                "sk-flag-0123456789",
+                "--base-url",
+                box.url,
+            )
+            with hilt.rpc(*flags) as rpc:
+                assert rpc.ask("set_model", model="openai/gpt-5-mini")["success"]
+                refused = rpc.ask("set_model", model="claude-sonnet-4-5")
+                assert not refused["success"] and "no API key for anthropic" in refused["error"]
+                rpc.prompt("hi")
+
+        await asyncio.to_thread(talk)
+        assert box.requests[-1].headers["authorization"] == "Bearer sk-flag-0123456789"

@@ -134,6 +134,10 @@ def test_a_terminal_that_lacks_a_character_still_gets_the_answer(tmp_path: Path)
         ('"$@" rpc $SCRIPT <&- >&-', 0),
         ('"$@" -p hi $SCRIPT >/dev/full', 1),
         ('"$@" --version | true', 0),
+        ('"$@" --version >/dev/full', 1),
+        ('"$@" --help >/dev/full', 1),
+        ('"$@" models >/dev/full', 1),
+        ('"$@" --json hi $SCRIPT >/dev/full', 1),
     ],
 )
 def test_streams_that_are_closed_or_gone_cost_no_traceback(tmp_path: Path, line: str, code: int) -> None:

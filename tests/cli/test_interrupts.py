@@ -3,10 +3,12 @@
 import random
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from support.agent import calls, says
@@ -111,3 +113,28 @@ def test_a_client_that_dies_ends_what_it_started(tmp_path: Path) -> None:
         process.stdin = process.stdout = None
         process.wait(DEADLINE / 2)
     wait_gone(mark)
+
+
+def test_ctrl_c_at_the_list_of_sessions_leaves_at_once(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    hilt.run("-p", "hi", *hilt.script(says("hello")))
+    arguments = ["-m", "hilt", "-r", "-p", "hi", *hilt.script(says("hello"))]
+    terminal = pexpect.spawn(
+        sys.executable, arguments, env=hilt.environment, cwd=str(hilt.project), timeout=DEADLINE, encoding="utf-8"
+    )
+    terminal.expect("pick #: ")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert terminal.exitstatus == 130 and "Traceback" not in terminal.before
+
+
+def test_resuming_by_list_over_rpc_is_refused_with_a_hint(tmp_path: Path) -> None:
+    done = Hilt(tmp_path).run("rpc", "-r")
+    assert done.code == 2 and "--session" in done.err
+
+
+def test_a_prompt_that_begins_with_the_name_of_a_verb_is_a_prompt(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    done = hilt.run("-p", "rpc", "calls", "hang", *hilt.script(says("why?", expect={"contains": "rpc calls hang"})))
+    assert (done.code, done.out) == (0, "why?\n")

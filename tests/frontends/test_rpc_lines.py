@@ -115,4 +115,4 @@ def test_more_commands_at_once_than_can_run_are_refused_and_the_rest_is_answered
         assert rpc.close() == 0
     outcomes = [line["success"] for line in rpc.lines]
     assert len(outcomes) == 80 and outcomes.count(True) == 64
-    assert all("already running" in line["error"] for line in rpc.lines if not line["success"])
+    assert all("already waiting" in line["error"] for line in rpc.lines if not line["success"])

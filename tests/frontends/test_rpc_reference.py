@@ -5,7 +5,7 @@ from typing import get_args
 
 import msgspec
 
-from hilt.frontends.rpc import _COMMANDS
+from hilt.frontends.rpc_commands import COMMANDS
 from hilt.model.events import Event
 from hilt.model.ports import PermissionRequest
 
@@ -23,8 +23,8 @@ def fields_of(shape: type) -> list[str]:
 
 
 def test_every_command_is_described_with_its_fields() -> None:
-    for name, (shape, _, _) in _COMMANDS.items():
-        assert described(name, fields_of(shape)), name
+    for name, command in COMMANDS.items():
+        assert described(name, fields_of(command.fields)), name
 
 
 def test_every_event_is_described_with_its_fields() -> None:

@@ -1,5 +1,6 @@
 """`hilt rpc`: turns that wait, are steered, aborted, taken back, and the end of the input."""
 
+import json
 import random
 import time
 from pathlib import Path
@@ -141,3 +142,51 @@ def test_more_prompts_than_may_wait_are_refused_and_none_is_lost(tmp_path: Path)
         assert len(rpc.ask("take_back")["data"]["messages"]) == 100
         rpc.ask("abort")
         rpc.event("done", stop="aborted")
+
+
+def test_commands_are_done_in_the_order_of_their_lines(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    turns = [says(str(number)) for number in range(4)]
+    lines = [
+        {"type": "input", "text": "first"},
+        {"type": "prompt", "message": "second"},
+        {"type": "sessions"},
+        {"type": "prompt", "message": "third"},
+    ]
+    with hilt.rpc(*hilt.script(*turns)) as rpc:
+        rpc.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        assert rpc.close() == 0
+    said = [line["content"][0]["text"] for line in rpc.lines if line["type"] == "user_message"]
+    assert said == ["first", "second", "third"]
+
+
+def test_a_command_before_a_prompt_is_done_before_it(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    with hilt.rpc(*hilt.script(says("one"), says("two"))) as rpc:
+        rpc.prompt("one")
+        rpc.write(b'{"type":"command","name":"clear"}\n{"type":"prompt","message":"two"}\n')
+        assert rpc.response("command")["success"]
+        rpc.event("done")
+        assert rpc.ask("get_state")["data"]["message_count"] == 2
+
+
+def test_a_command_that_takes_long_holds_up_no_look_and_no_abort(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    with hilt.rpc(*hilt.script(calls(("bash", {"command": "sleep 30"})), says("never"))) as rpc:
+        rpc.send(type="prompt", message="go")
+        rpc.event("tool_call")
+        rpc.write(b'{"type":"sessions","all":true}\n' * 20 + b'{"type":"abort"}\n{"type":"ping"}\n')
+        assert rpc.event("done")["stop"] == "aborted"
+
+
+def test_the_token_reaches_neither_the_commands_that_run_nor_the_output(tmp_path: Path) -> None:
+    token = "open-sesame-0123456789"
+    hilt = Hilt(tmp_path)
+    turns = (calls(("bash", {"command": "env"}), ("bash", {"command": f"echo {token}"})), says("done"))
+    with hilt.rpc(*hilt.script(*turns), env={"HILT_RPC_TOKEN": token}) as rpc:
+        rpc.send(type="hello", token=token)
+        rpc.prompt("go")
+        environment, _ = [line for line in rpc.lines if line["type"] == "tool_result"]
+        assert "HILT=1" in environment["content"][0]["text"]
+        assert "HILT_RPC_TOKEN" not in environment["content"][0]["text"]
+    assert token not in json.dumps(rpc.lines)

@@ -97,5 +97,52 @@ async def test_flush_gives_up_on_a_reader_that_does_not_read() -> None:
         writer = LineWriter(write)
         await writer.send(b"x" * 1_000_000)
         async with asyncio.timeout(DEADLINE):
-            await writer.flush(0.05)
+            assert not await writer.flush(0.05)
         assert not writer.broken
+
+
+async def test_a_sender_that_is_cancelled_while_it_waits_loses_no_line_and_is_not_overtaken() -> None:
+    big = 5_000_000
+    with pipe() as (read, write):
+        writer = LineWriter(write)
+        async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as group:
+            waiting = [group.create_task(writer.send(name * big)) for name in (b"a", b"b")]
+            await asyncio.wait(waiting, timeout=0.1)
+            waiting[0].cancel()
+            await asyncio.wait({waiting[0]})
+            third = group.create_task(writer.send(b"c"))
+            received = bytearray()
+            while len(received) < 2 * (big + 1) + 2:
+                received += await asyncio.to_thread(os.read, read, 1 << 20)
+            await third
+    assert [line[:1] for line in bytes(received).split(b"\n")] == [b"a", b"b", b"c", b""]
+
+
+async def test_flush_waits_for_a_slow_reader_as_long_as_something_moves() -> None:
+    with pipe() as (read, write):
+        writer = LineWriter(write)
+        await writer.send(b"x" * 300_000)
+
+        async def sip() -> int:
+            taken = 0
+            while taken < 300_001:
+                await asyncio.sleep(0.02)
+                taken += len(await asyncio.to_thread(os.read, read, 20_000))
+            return taken
+
+        async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as group:
+            sipping = group.create_task(sip())
+            assert await writer.flush(0.25)
+    assert sipping.result() == 300_001
+
+
+async def test_a_full_disk_is_told_apart_from_a_reader_that_left() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        writer = LineWriter(full)
+        await writer.send(b"hello")
+        async with asyncio.timeout(DEADLINE):
+            await writer.flush(None)
+        assert writer.broken and writer.trouble == "No space left on device"
+    finally:
+        os.close(full)

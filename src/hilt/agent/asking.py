@@ -34,13 +34,13 @@ async def ask(
 ) -> Completed:
     """Stream one reply, emitting its deltas; `answer` follows along for whoever must pick up the pieces."""
     for attempt in count(1):
-        answer.pieces.clear()
         try:
             return await _stream(provider, request, emit, answer)
         except (RateLimited, Unavailable) as error:
             delay = retry.delay(attempt, error)
             if delay is None:
                 raise
+            answer.pieces.clear()  # void from here on, also for whoever stops during the pause
             await emit(Retrying(attempt + 1, retry.attempts, round(delay * 1000), error.message))
         await asyncio.sleep(delay)
     raise AssertionError("count() never ends")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hilt.model.content import Image, Text, Thinking, ToolCall
+from hilt.model.content import AnyBlock, Image, Text, Thinking, ToolCall
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, UserMessage, user_text
 from hilt.model.models import ModelInfo
 from hilt.model.stream import ModelRequest
@@ -65,8 +65,7 @@ def estimated_tokens(messages: Sequence[Message]) -> int:
         if current and isinstance(message, AssistantMessage) and message.usage.context:
             known = message.usage.context
             break
-        rest += len(_as_text(message)) // 4
-        rest += 1500 * _images(message)
+        rest += _tokens(message)
     return known + rest
 
 
@@ -90,7 +89,7 @@ def _as_text(message: Message) -> str:
             )
 
 
-def _block(block: Text | Image | Thinking | ToolCall) -> str:
+def _block(block: AnyBlock) -> str:
     match block:
         case Text(text=text):
             return text
@@ -102,14 +101,14 @@ def _block(block: Text | Image | Thinking | ToolCall) -> str:
             return f"[calls {name} with {args}]"
 
 
-def _images(message: Message) -> int:
+def _tokens(message: Message) -> int:
+    """A guess: four characters a token, and what an image of usual size costs."""
     match message:
-        case UserMessage(content=content):
-            return sum(isinstance(block, Image) for block in content)
+        case UserMessage(content=content) | AssistantMessage(content=content):
+            blocks: Sequence[AnyBlock] = content
         case ToolMessage(results=results):
-            return sum(isinstance(block, Image) for result in results for block in result.content)
-        case AssistantMessage():
-            return 0
+            blocks = [block for result in results for block in result.content]
+    return sum(1500 if isinstance(block, Image) else len(_block(block)) // 4 for block in blocks)
 
 
 def _squeeze(text: str, limit: int) -> str:

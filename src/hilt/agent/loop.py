@@ -3,7 +3,6 @@
 Free functions over a `Run`; the session decides what runs when.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from hilt.agent.asking import Answer, ask
 from hilt.agent.compaction import cut_point, estimated_tokens, over_threshold, summary_request
 from hilt.agent.permissions import Permissions
 from hilt.agent.retry import RetryPolicy
+from hilt.agent.stopping import Stop, Stopped
 from hilt.agent.toolcalls import CUT_OFF, Desk, refuse_calls, run_calls
 from hilt.agent.transcript import Transcript
 from hilt.errors import AuthError, ContextOverflow, HiltError, ProviderError
@@ -50,8 +50,9 @@ class Run(Struct, frozen=True):
     registry: Registry
     permissions: Permissions
     emit: Callable[[Event], Awaitable[None]]
-    steering: Callable[[], Awaitable[list[UserMessage]]]
-    """Messages the user wants delivered at the next tool boundary; emptied by the call."""
+    steering: Callable[[], Awaitable[UserMessage | None]]
+    """The next message that the user wants delivered at a tool boundary, if there is one."""
+    stop: Stop
     retry: RetryPolicy
     reasoning: Reasoning
     max_steps: int
@@ -68,19 +69,16 @@ class Outcome(Struct, frozen=True):
 
 
 async def run_prompt(run: Run, message: UserMessage) -> Outcome:
-    """Deliver a message and see it through. A failure or a cancel is the answer, not an exception.
-
-    `finish` must follow: it is apart so that a cancel can no longer reach it.
-    """
+    """Deliver a message and see it through. A failure or a stop is the answer, not an exception."""
     try:
         await _say(run, message)
         return await _steps(run)
+    except Stopped:
+        return Outcome("aborted", "cancelled")
     except HiltError as error:
-        failed = _failed(error)
+        failed = failure(error)
         await run.emit(failed)
         return Outcome("error", failed.message, failed.hint)
-    except asyncio.CancelledError:
-        return Outcome("aborted", "cancelled")
 
 
 async def finish(run: Run, outcome: Outcome) -> None:
@@ -96,7 +94,9 @@ async def compact(run: Run, *, automatic: bool = False) -> str:
     if not cut:
         raise HiltError("nothing to compact: the conversation is short enough to keep whole")
     await run.emit(CompactionStarted(automatic, estimated_tokens(messages)))
-    completed = await ask(run.provider, summary_request(messages[:cut], run.model), run.retry, _quietly(run), Answer())
+    request = summary_request(messages[:cut], run.model)
+    with run.stop.here():
+        completed = await ask(run.provider, request, run.retry, _quietly(run), Answer())
     summary = text_of(completed.content).strip()
     if not summary:
         raise ProviderError("empty summary from the model; the conversation was left as it is")
@@ -119,21 +119,29 @@ async def _steps(run: Run) -> Outcome:
             await run.emit(ToolCalled(call.id, call.name, call.args))
         await run.emit(TurnEnded(reply.stop))
         if calls:
-            desk = Desk(snapshot, run.permissions, run.emit, lambda result: _deliver(run, result))
+            desk = Desk(snapshot, run.permissions, run.emit, lambda result: _deliver(run, result), run.stop)
             if reply.stop == "length":
                 await refuse_calls(calls, CUT_OFF, desk)
             else:
                 await run_calls(calls, desk)
             await run.transcript.settle()
-        steered = await run.steering()
-        for message in steered:
-            await _say(run, message)
-        if not calls and not steered:
+        if run.stop.requested:
+            raise Stopped
+        if not await _steer(run) and not calls:
             return Outcome(reply.stop, text=text_of(reply.content))
     error = f"max steps ({run.max_steps}) exceeded"
     hint = "send another message to go on, or raise the limit with --max-steps"
     await run.emit(Failed(error, hint, "step_limit"))
     return Outcome("error", error, hint)
+
+
+async def _steer(run: Run) -> bool:
+    """Deliver what the user wants said in between, one at a time: what a stop prevents must not be lost."""
+    steered = False
+    while not run.stop.requested and (message := await run.steering()):
+        await _say(run, message)
+        steered = True
+    return steered
 
 
 async def _say(run: Run, message: UserMessage) -> None:
@@ -153,17 +161,20 @@ async def _reply(run: Run, snapshot: Snapshot) -> AssistantMessage:
     answer = Answer()
     try:
         await _compact_if_full(run)
-        completed = await ask(run.provider, _request(run, snapshot), run.retry, run.emit, answer)
+        with run.stop.here():
+            completed = await ask(run.provider, _request(run, snapshot), run.retry, run.emit, answer)
     except ProviderError as error:
         await _keep_partial(run, answer, "error", error.message)
         raise
-    except asyncio.CancelledError:
+    except Stopped:
         await _keep_partial(run, answer, "aborted", "cancelled")
         raise
     reply = _message(run, completed)
     if reply.content:
         run.transcript.add(reply)
         await _warn_if_unsaved(run)
+    else:
+        run.transcript.usage += reply.usage  # no provider takes an empty message back, but it was paid for
     await run.emit(UsageReported(reply.usage, run.transcript.usage))
     if reply.content:
         await run.emit(AssistantMessageAdded(reply.content, reply.time))
@@ -214,7 +225,7 @@ async def _warn_if_unsaved(run: Run) -> None:
         await run.emit(Noticed("warn", trouble))
 
 
-def _failed(error: HiltError) -> Failed:
+def failure(error: HiltError) -> Failed:
     match error:
         case AuthError():
             code = "auth"

@@ -47,7 +47,8 @@ _WITH_SUBCOMMANDS = frozenset(
         "yarn",
     }
 )
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
+# `npm run` and the like start any program: there the next words decide.
+_SUBCOMMAND = re.compile(r"(?!(?:run|exec|x|dlx|shell|ssh)$)[a-z][a-z0-9:_-]*")
 # A remembered prefix must not carry a second command along: `git status; rm -rf x`.
 _COMPOUND = re.compile(r"[;&|<>`\n(){}]|\$\(")
 
@@ -68,8 +69,18 @@ class Permissions:
         self._prefixes: set[tuple[str, str]] = set()
         self._everything = False
 
+    def allows(self, effect: Effect) -> bool:
+        """Whether the mode alone decides, without anybody being asked."""
+        match self.mode:
+            case "yolo":
+                return True
+            case "accept-edits":
+                return effect is not Effect.EXECUTE
+            case "ask":
+                return effect is Effect.READ
+
     async def decide(self, request: PermissionRequest) -> Decision:
-        if self._allowed_by_mode(request.effect):
+        if self.allows(request.effect):
             return Decision(approved=True, source="policy")
         if self._remembered(request):
             return Decision(approved=True, source="remembered")
@@ -88,15 +99,6 @@ class Permissions:
             case "once":
                 pass
         return Decision(approved=True, source="user")
-
-    def _allowed_by_mode(self, effect: Effect) -> bool:
-        match self.mode:
-            case "yolo":
-                return True
-            case "accept-edits":
-                return effect is not Effect.EXECUTE
-            case "ask":
-                return effect is Effect.READ
 
     def _remembered(self, request: PermissionRequest) -> bool:
         if self._everything or request.tool in self._tools:

@@ -4,20 +4,21 @@ Prompts and compactions are jobs, done one after the other by a single worker. E
 the same verbs; what happens comes back as events on the bus.
 """
 
-import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
-from typing import Literal, Protocol, assert_never
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, assert_never
 
 from msgspec import Struct, field
 
 from hilt.agent.bus import Bus
-from hilt.agent.loop import Outcome, Run, compact, finish, run_prompt
+from hilt.agent.jobs import Asker, Job, Jobs
+from hilt.agent.loop import Outcome, Run, compact, failure, finish, run_prompt
 from hilt.agent.permissions import Permissions
 from hilt.agent.retry import RetryPolicy
+from hilt.agent.stopping import Stopped
 from hilt.agent.transcript import Transcript
 from hilt.errors import HiltError, UsageError
 from hilt.model.actions import (
@@ -48,7 +49,6 @@ log = logging.getLogger(__name__)
 SELF = "hilt"
 """The owner's name on what built-in commands show."""
 _WAITING = 100
-_NEVER = Outcome("aborted", "never started")
 _COMMAND = re.compile(r"/([A-Za-z0-9_-]+)(?:\s+(.*))?$", re.DOTALL)
 
 
@@ -82,81 +82,51 @@ class Parts(Struct, frozen=True):
     max_steps: int = 50
 
 
-class Job(Struct):
-    """A prompt or, without a message, a compaction."""
-
-    message: UserMessage | None
-    on_start: Callable[[], Awaitable[None]] | None = None
-    """Awaited when its turn comes, before its first event."""
-    finished: asyncio.Event = field(default_factory=asyncio.Event)
-    outcome: Outcome = _NEVER
-    phase: Literal["waiting", "running", "finishing"] = "waiting"
-    """Only while it runs may it be cancelled; finishing, it is over but for telling so."""
-    stopping: bool = False
-    """It was told to stop. Not the task's own count of cancels: every timeout within adds to that for a moment."""
-
-    async def result(self) -> Outcome:
-        await self.finished.wait()
-        return self.outcome
-
-    @property
-    def label(self) -> str:
-        return text_of(self.message.content) if self.message else "/compact"
-
-
 class Session:
     def __init__(self, parts: Parts, bus: Bus) -> None:
         self.parts = parts
         self.bus = bus
         self.active = parts.active
         self.transcript = Transcript(parts.log)
-        self._waiting: deque[Job] = deque()
+        self._jobs = Jobs(self._do)
         self._steering: deque[UserMessage] = deque()
-        self._arrived = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._current: asyncio.Task[None] | None = None
-        self._job: Job | None = None
         self._queue_shown = False
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Work for the life of the block; leaving it cancels what still runs and winds it down."""
-        async with asyncio.TaskGroup() as group:
-            worker = group.create_task(self._work(group), name="session")
-            try:
-                yield
-            finally:
-                self._waiting.clear()
-                if self._current:
-                    self._current.cancel()
-                    await asyncio.wait({self._current}, timeout=5)
-                worker.cancel()
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Work for the life of the block; leaving it stops what still runs and winds it down."""
+        return self._jobs.working()
 
     # What a face can ask for
 
-    async def prompt(self, message: UserMessage, on_start: Callable[[], Awaitable[None]] | None = None) -> Job:
+    async def prompt(self, message: UserMessage, asker: Asker | None = None) -> Job:
         """Send it to the model now, or when what runs and waits before it has ended."""
-        return await self._enqueue(Job(message, on_start))
+        return await self._enqueue(Job(message, asker))
 
-    async def compact(self, on_start: Callable[[], Awaitable[None]] | None = None) -> Job:
-        return await self._enqueue(Job(None, on_start))
+    async def compact(self, asker: Asker | None = None) -> Job:
+        return await self._enqueue(Job(None, asker))
 
-    async def steer(self, message: UserMessage, on_start: Callable[[], Awaitable[None]] | None = None) -> Job | None:
+    async def steer(self, message: UserMessage, asker: Asker | None = None) -> Job | None:
         """Deliver at the next tool boundary of the running turn; a prompt of its own when idle."""
         if not self.busy:
-            return await self.prompt(message, on_start)
+            return await self.prompt(message, asker)
+        self._make_room()
         self._steering.append(message)
         await self._show_queue()
         return None
 
-    async def input(self, text: str, on_start: Callable[[], Awaitable[None]] | None = None) -> tuple[Action, ...] | Job:
-        """Take a line as a person would type it: a slash command, or words for the model."""
+    async def input(
+        self, text: str, asker: Asker | None = None, *, steering: bool = False
+    ) -> tuple[Action, ...] | Job | None:
+        """Take a line as a person would type it: a slash command, or words for the model.
+
+        Answers the actions taken, the job begun, or None for words that steer the running turn.
+        """
         if command := _COMMAND.match(text.strip()):
             return await self.command(command[1], command[2] or "")
         if not text.strip():
             return ()
-        return await self.prompt(user_text(text), on_start)
+        deliver = self.steer if steering else self.prompt
+        return await deliver(user_text(text), asker)
 
     async def command(self, name: str, args: str = "") -> tuple[Action, ...]:
         owned = self.parts.registry.snapshot().command(name.removeprefix("/"))
@@ -168,38 +138,32 @@ class Session:
 
     def abort(self) -> bool:
         """Stop what runs now. Returns at once; `done` follows when it has wound down."""
-        running = self._job if self._job and self._job.phase != "finishing" else None
-        job = running or (self._waiting[0] if self._waiting else None)
-        if job is None or job.stopping:
-            return False
-        job.stopping = True  # one that has not begun looks at this itself
-        if self._current and job.phase == "running":
-            self._current.cancel()
-        return True
+        return self._jobs.stop()
 
     async def take_back(self) -> list[str]:
         """Withdraw everything that waits, newest last, so that it can be changed and sent again."""
         texts = list(self.waiting)
-        for job in self._waiting:
-            job.finished.set()
-        self._waiting.clear()
+        withdrawn = self._jobs.withdraw()
         self._steering.clear()
+        for job in withdrawn:
+            if job.asker:
+                await job.asker.withdrawn()
         await self._show_queue()
         return texts
 
     async def idle(self) -> None:
         """Wait until nothing runs and nothing waits."""
-        await self._idle.wait()
+        await self._jobs.idle()
 
     @property
     def busy(self) -> bool:
         """Whether anything runs or waits; no longer when `done` is told and nothing waits."""
-        return bool(self._waiting) or (self._job is not None and self._job.phase != "finishing")
+        return self._jobs.busy
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """What will be delivered later, in order."""
-        return (*(text_of(message.content) for message in self._steering), *(job.label for job in self._waiting))
+        return (*(text_of(message.content) for message in self._steering), *(job.label for job in self._jobs.waiting))
 
     async def apply(self, actions: Iterable[Action], source: str) -> None:
         """The one place where what a command asks for is done."""
@@ -264,60 +228,46 @@ class Session:
         if self.busy:
             raise UsageError(f"{what} only between turns", hint="wait for the turn to end, or cancel it")
 
-    # The worker
+    # Doing a job
 
     async def _enqueue(self, job: Job) -> Job:
-        if len(self._waiting) >= _WAITING:
-            raise UsageError(f"{_WAITING} messages already wait for the running turn", hint="cancel it, or wait")
+        self._make_room()
         was_busy = self.busy
-        self._waiting.append(job)
-        self._idle.clear()
-        self._arrived.set()
+        self._jobs.add(job)
         if was_busy:
             await self._show_queue()
         return job
+
+    def _make_room(self) -> None:
+        if len(self._jobs.waiting) + len(self._steering) >= _WAITING:
+            raise UsageError(f"{_WAITING} messages already wait for the running turn", hint="cancel it, or wait")
 
     async def _show_queue(self) -> None:
         self._queue_shown = bool(self.waiting)
         await self.bus.emit(QueueChanged(self.waiting))
 
-    async def _work(self, group: asyncio.TaskGroup) -> None:
-        while True:
-            await self._arrived.wait()
-            self._arrived.clear()
-            while self._waiting:
-                self._job = self._waiting.popleft()
-                self._current = group.create_task(self._do(self._job), name="job")
-                await asyncio.wait({self._current})
-                self._current = self._job = None
-            self._idle.set()
-
     async def _do(self, job: Job) -> None:
-        run = self._run()
+        run = self._run(job)
         job.outcome = await self._outcome(run, job)
-        job.phase = "finishing"
+        await self._return_undelivered()
+        job.over = True
         if job.message is not None:
             await finish(run, job.outcome)
-        await self._return_undelivered()
-        job.finished.set()
 
     async def _outcome(self, run: Run, job: Job) -> Outcome:
         try:
-            if job.on_start:
-                await job.on_start()
+            if job.asker:
+                await job.asker.started()
             if self._queue_shown:
                 await self._show_queue()
-            if job.stopping:
-                return Outcome("aborted", "cancelled")
-            job.phase = "running"
             if job.message is None:
                 return Outcome("end", text=await compact(run))
             return await run_prompt(run, job.message)
-        except HiltError as error:
-            await self.bus.emit(Failed(error.message, error.hint))
-            return Outcome("error", error.message, error.hint)
-        except asyncio.CancelledError:
+        except Stopped:
             return Outcome("aborted", "cancelled")
+        except HiltError as error:
+            await self.bus.emit(failure(error))
+            return Outcome("error", error.message, error.hint)
         except Exception as error:
             # A mistake of ours must cost one turn, not the session and what waits in it.
             log.exception("a job failed")
@@ -327,10 +277,13 @@ class Session:
 
     async def _return_undelivered(self) -> None:
         """Steering that found no boundary goes back to where it was typed."""
+        if not self._steering:
+            return
         while self._steering:
             await self.bus.emit(Inserted(SELF, text_of(self._steering.popleft().content)))
+        await self._show_queue()
 
-    def _run(self) -> Run:
+    def _run(self, job: Job) -> Run:
         return Run(
             transcript=self.transcript,
             provider=self.active.provider,
@@ -339,15 +292,16 @@ class Session:
             registry=self.parts.registry,
             permissions=self.parts.permissions,
             emit=self.bus.emit,
-            steering=self._take_steering,
+            steering=self._next_steering,
+            stop=job.stop,
             retry=self.parts.retry,
             reasoning=self.parts.reasoning,
             max_steps=self.parts.max_steps,
         )
 
-    async def _take_steering(self) -> list[UserMessage]:
-        taken = list(self._steering)
-        self._steering.clear()
-        if taken:
-            await self._show_queue()
-        return taken
+    async def _next_steering(self) -> UserMessage | None:
+        if not self._steering:
+            return None
+        message = self._steering.popleft()
+        await self._show_queue()
+        return message

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from hilt.agent.permissions import Decision, Permissions
 from hilt.agent.schema import problems
+from hilt.agent.stopping import Stop, Stopped
 from hilt.errors import ToolError
 from hilt.model.content import Text, ToolCall
-from hilt.model.contributions import Effect, Invocation, Preview, Tool, ToolOutput
+from hilt.model.contributions import Invocation, Preview, Tool, ToolOutput
 from hilt.model.conversation import ToolResult, unknown_outcome
 from hilt.model.events import Event, PermissionDecided, ToolProgressed
 from hilt.model.ports import PermissionRequest
@@ -36,6 +37,7 @@ class Desk(Struct, frozen=True):
     emit: Callable[[Event], Awaitable[None]]
     deliver: Callable[[ToolResult], Awaitable[None]]
     """Takes each result once, in the model's order."""
+    stop: Stop
 
 
 class _Ready(Struct, frozen=True):
@@ -44,44 +46,25 @@ class _Ready(Struct, frozen=True):
 
 
 async def run_calls(calls: Sequence[ToolCall], desk: Desk) -> None:
-    """Run every call and deliver one result for each, even when cancelled on the way."""
+    """Run every call and deliver one result for each, also for those that a stop prevents."""
     slots: list[ToolResult | None] = [None] * len(calls)
-    started = [False] * len(calls)
     delivered = 0
 
-    async def fill(index: int, result: ToolResult) -> None:
+    async def run(index: int, call: ToolCall) -> None:
         nonlocal delivered
-        slots[index] = result
+        slots[index] = await _run_call(call, desk)
         # Deliver the finished prefix, so that results keep the model's order whoever is first.
         while delivered < len(slots) and (ready := slots[delivered]) is not None:
             delivered += 1
             await desk.deliver(ready)
 
-    async def run(index: int, call: ToolCall) -> None:
-        try:
-            prepared = await _prepare(call, desk)
-            if isinstance(prepared, _Ready):
-                started[index] = True
-                prepared = await _execute(prepared, desk)
-        except Exception as error:
-            # Whatever breaks costs this one call: a call without a result would cost the conversation.
-            log.exception("the call of %s failed", call.name)
-            prepared = _refusal(call, f"{call.name} failed: {type(error).__name__}: {error}")
-        await fill(index, prepared)
-
-    try:
-        if len(calls) > 1 and all(_parallel(call, desk.snapshot) for call in calls):
-            async with asyncio.TaskGroup() as group:
-                for index, call in enumerate(calls):
-                    group.create_task(run(index, call))
-        else:
+    if len(calls) > 1 and all(_parallel(call, desk.snapshot) for call in calls):
+        async with asyncio.TaskGroup() as group:
             for index, call in enumerate(calls):
-                await run(index, call)
-    except asyncio.CancelledError:
-        for index in range(delivered, len(calls)):
-            text = CANCELLED if started[index] else NOT_STARTED
-            await desk.deliver(slots[index] or unknown_outcome(calls[index], text))
-        raise
+                group.create_task(run(index, call))
+    else:
+        for index, call in enumerate(calls):
+            await run(index, call)
 
 
 async def refuse_calls(calls: Sequence[ToolCall], reason: str, desk: Desk) -> None:
@@ -92,6 +75,23 @@ async def refuse_calls(calls: Sequence[ToolCall], reason: str, desk: Desk) -> No
 def _parallel(call: ToolCall, snapshot: Snapshot) -> bool:
     tool = snapshot.tool(call.name)
     return tool is not None and tool.parallel
+
+
+async def _run_call(call: ToolCall, desk: Desk) -> ToolResult:
+    """One call and its result. What breaks costs this one call; a call without a result would cost the conversation."""
+    started = False
+    try:
+        with desk.stop.here():
+            prepared = await _prepare(call, desk)
+            if isinstance(prepared, ToolResult):
+                return prepared
+            started = True
+            return await _execute(prepared, desk)
+    except Stopped:
+        return unknown_outcome(call, CANCELLED if started else NOT_STARTED)
+    except Exception as error:
+        log.exception("the call of %s failed", call.name)
+        return _refusal(call, f"{call.name} failed: {type(error).__name__}: {error}")
 
 
 async def _prepare(call: ToolCall, desk: Desk) -> _Ready | ToolResult:
@@ -110,13 +110,13 @@ async def _prepare(call: ToolCall, desk: Desk) -> _Ready | ToolResult:
 
 
 async def _permission(call: ToolCall, tool: Tool, desk: Desk) -> Decision:
-    if tool.effect is Effect.READ or desk.permissions.mode == "yolo":
+    if desk.permissions.allows(tool.effect):
         return Decision(approved=True, source="policy")
     try:
         preview = await tool.preview(call.args) if tool.preview else _json_preview(call)
     except ToolError as error:
         # It would fail in the same way when run: nobody needs to be asked.
-        return Decision(approved=False, source="policy", reason=error.message)
+        return Decision(approved=False, source="policy", reason=_with_hint(error))
     request = PermissionRequest(call.id, tool.name, tool.effect, call.args, preview)
     decision = await desk.permissions.decide(request)
     await desk.emit(PermissionDecided(call.id, tool.name, decision.approved, decision.source, decision.reason))
@@ -136,14 +136,17 @@ async def _execute(ready: _Ready, desk: Desk) -> ToolResult:
     try:
         output = await ready.tool.invoke(Invocation(call.id, call.args, progress))
     except ToolError as error:
-        text = f"{error.message}\n{error.hint}" if error.hint else error.message
-        output = ToolOutput.of(text, is_error=True)
+        output = ToolOutput.of(_with_hint(error), is_error=True)
     return _finalize(call, output)
 
 
 def _finalize(call: ToolCall, output: ToolOutput) -> ToolResult:
     content = output.content or (Text("(no output)"),)
     return ToolResult(call.id, call.name, content, output.is_error, dict(output.details))
+
+
+def _with_hint(error: ToolError) -> str:
+    return f"{error.message}\n{error.hint}" if error.hint else error.message
 
 
 def _refusal(call: ToolCall, reason: str) -> ToolResult:

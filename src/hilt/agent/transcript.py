@@ -66,9 +66,11 @@ class Transcript:
         self.reload()
 
     def new_trouble(self) -> str:
-        """What the log could not save, once for each new reason."""
-        trouble, self._told = (self.log.trouble if self.log.trouble != self._told else ""), self.log.trouble
-        return trouble
+        """What the log could not save, once for each reason, however many records it comes to hold back."""
+        trouble = self.log.trouble
+        reason = trouble.partition(" not saved to ")[2] or trouble
+        is_new, self._told = reason != self._told, reason
+        return trouble if is_new else ""
 
     async def settle(self) -> None:
         """Wait until the disk has it, off the loop: a slow disk must not hold up a cancel."""

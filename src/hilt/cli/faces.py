@@ -26,10 +26,10 @@ def run(argv: list[str]) -> int:
 
         return models.run(["models", *(["--json"] if options.json else [])])
     _enter(options.cwd)
-    if options.rpc or options.prompt[:1] == ["rpc"]:
-        return _rpc(options)
     if options.print_ or options.json:
         return _one_shot(options)
+    if options.rpc or options.prompt[:1] == ["rpc"]:
+        return _rpc(options)
     raise UsageError(
         f'there is no verb "{options.prompt[0]}"' if len(options.prompt) == 1 else "no face was chosen",
         hint="`hilt -p PROMPT` answers once, `hilt --json PROMPT` prints events, `hilt rpc` serves a program",
@@ -58,6 +58,12 @@ def _prompt(words: list[str]) -> str:
 
 def _one_shot(options: argparse.Namespace) -> int:
     prompt = _prompt(options.prompt)
+    if options.resume:
+        from hilt.cli.home import Home
+        from hilt.cli.opening import pick
+        from hilt.sessions.store import SessionStore
+
+        options.session = str(pick(SessionStore(Home.find().sessions), Path.cwd()))
 
     async def face(interrupts: "Interrupts") -> int:
         from hilt.cli.wiring import assemble
@@ -82,20 +88,26 @@ def _rpc(options: argparse.Namespace) -> int:
             f"rpc takes no prompt, but got: {' '.join(options.prompt[1:])}",
             hint="send it as a `prompt` line on stdin",
         )
+    if options.resume:
+        raise UsageError("-r asks which session to open, and rpc has nobody to ask", hint="name one with --session ID")
+    # A secret of ours: the commands that the agent runs must not inherit it.
+    tokens = [os.environ.pop(name, "") for name in ("HILT_RPC_TOKEN", "ZOTCORE_RPC_TOKEN")]
 
     async def face(_: "Interrupts") -> int:
         from hilt.cli.wiring import assemble
-        from hilt.frontends.rpc import RpcParts, RpcServer
+        from hilt.frontends.rpc import RpcServer
+        from hilt.frontends.rpc_commands import RpcParts
         from hilt.transport.stdio import LineWriter
 
-        token = os.environ.get("HILT_RPC_TOKEN") or os.environ.get("ZOTCORE_RPC_TOKEN") or ""
         async with assemble(options, can_ask=True) as app:
             _started()
+            token = tokens[0] or tokens[1]
+            app.mask.add(token)
             parts = RpcParts(app.session, app.approver, app.models, app.store, app.mask, token)
-            if await RpcServer(parts, LineWriter(1)).serve():
-                return 0
-        sys.stderr.write("hilt: rpc: bad auth token\n")
-        return 1
+            trouble = await RpcServer(parts, LineWriter(1)).serve()
+        if trouble:
+            sys.stderr.write(f"hilt: rpc: {trouble}\n")
+        return 1 if trouble else 0
 
     return _run(face)
 
@@ -164,7 +176,7 @@ def _started() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """Everything is closed by now. Skipping the interpreter's own teardown saves 10 ms and cannot hang."""
+    """Skip the interpreter's own teardown: it takes 10 ms and waits for threads that may be stuck in a read."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

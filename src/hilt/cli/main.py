@@ -35,6 +35,8 @@ def main() -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return 0
+    except OSError as error:
+        return _complain(error)
     except Exception as error:  # noqa: BLE001 - the outermost place: `explain` logs what it does not know
         from hilt.cli.explain import explain
 
@@ -47,7 +49,16 @@ def _print(text: str) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon_stdout()
+    except OSError as error:
+        return _complain(error)
     return 0
+
+
+def _complain(error: OSError) -> int:
+    """The system refused something, a full disk under stdout above all: say so, and do not try it again on exit."""
+    _abandon_stdout()
+    sys.stderr.write(f"hilt: error: {error}\n")
+    return 1
 
 
 def _help() -> int:

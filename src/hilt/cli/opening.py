@@ -36,8 +36,6 @@ def new_log(
 def _existing(options: argparse.Namespace, store: SessionStore, cwd: Path) -> Path | None:
     if options.session:
         return store.find(options.session)
-    if options.resume:
-        return _pick(store, cwd)
     if options.continue_:
         latest = store.latest(str(cwd))
         if latest is None:
@@ -46,7 +44,8 @@ def _existing(options: argparse.Namespace, store: SessionStore, cwd: Path) -> Pa
     return None
 
 
-def _pick(store: SessionStore, cwd: Path) -> Path:
+def pick(store: SessionStore, cwd: Path) -> Path:
+    """Let the user choose from a list. Blocks on stdin, so it is done before the event loop owns Ctrl-C."""
     found = store.list(str(cwd))[:_LISTED]
     if not found:
         raise UsageError("there is no session of this directory to resume", hint="leave out -r to begin one")

@@ -156,52 +156,61 @@ def _command_parts(ground: Ground, session: Session, skills: tuple[Skill, ...]) 
     )
 
 
-class Chooser(Struct, frozen=True):
+class Chooser:
     """Which model answers: at the start by flags and files, later by name."""
 
-    ground: Ground
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._first = ""
+        """The provider that the flags' key and address are for."""
 
     def start(self, log: SessionLog | None) -> Choice:
         """A resumed session goes on with its model, unless a flag says otherwise or it cannot be had."""
-        options, config = self.ground.options, self.ground.config
+        options, config = self._ground.options, self._ground.config
         provider, model = log.model if log else ("", "")
         if provider in ("", *LOCAL):
             provider, model = config.provider, config.model
-        # An address belongs to the provider it was configured for: another's key must not be sent there.
-        address = config.base_url if canonical(provider) == canonical(config.provider) else ""
-        return choose(
-            provider=options.provider,
-            model=options.model,
-            api_key=options.api_key,
-            base_url=options.base_url,
-            script=Path(options.script) if options.script else None,
-            credentials=self.ground.credentials,
-            catalogue=self.ground.catalogue,
-            configured_provider=provider,
-            configured_model=model,
-            configured_base_url=address,
-        )
+        choice = self._choose(options.provider, options.model, provider, model, flags=True)
+        self._first = choice.info.provider
+        return choice
 
     def switch(self, model: str, current: ActiveModel) -> ActiveModel:
         """The model of this name, from the provider in use if it has it, else from the one that does."""
-        serving = self.ground.catalogue.providers_of(model)
         here = current.info.provider
-        anything_goes = here == "ollama" or (bool(self.ground.options.base_url) and here not in LOCAL)
-        if here in serving or (anything_goes and not serving):
-            return ActiveModel(current.provider, self.ground.catalogue.find(here, model))
-        if not serving and canonical(model.replace(":", "/").partition("/")[0]) not in PROVIDERS:
+        serving = self._ground.catalogue.providers_of(model)
+        named = canonical(model.replace(":", "/").partition("/")[0])
+        anything_goes = here == "ollama" or (bool(self._ground.options.base_url) and here not in LOCAL)
+        stay = here in serving or here == named or (anything_goes and not serving and named not in PROVIDERS)
+        if stay and here in LOCAL:
+            return ActiveModel(current.provider, self._ground.catalogue.find(here, model))
+        if not stay and not serving and named not in PROVIDERS:
             raise UsageError(f'unknown model "{model}" (provider="{here}")', hint="`hilt models` lists the known ones")
         # Another vendor must not be shown the key or the address that were given for this one.
-        choice = choose(
-            provider="",
-            model=model,
-            api_key="",
-            base_url="",
-            script=None,
-            credentials=self.ground.credentials,
-            catalogue=self.ground.catalogue,
-        )
+        choice = self._choose(here if stay else "", model, "", "", flags=stay and here == self._first)
+        for secret in self._ground.credentials.all_secrets():
+            self._ground.mask.add(secret)  # one may have been stored since the start
         return ActiveModel(choice.open(), choice.info, choice.notice)
+
+    def _choose(
+        self, provider: str, model: str, configured_provider: str, configured_model: str, *, flags: bool
+    ) -> Choice:
+        options, config = self._ground.options, self._ground.config
+        if not configured_provider and provider:
+            configured_provider = provider
+        # An address belongs to the provider it was configured for: another's key must not be sent there.
+        own = canonical(configured_provider) == canonical(config.provider)
+        return choose(
+            provider=provider,
+            model=model,
+            api_key=options.api_key if flags else "",
+            base_url=options.base_url if flags else "",
+            script=Path(options.script) if options.script and flags else None,
+            credentials=self._ground.credentials,
+            catalogue=self._ground.catalogue,
+            configured_provider=configured_provider,
+            configured_model=configured_model,
+            configured_base_url=config.base_url if own else "",
+        )
 
 
 def _skills(ground: Ground) -> tuple[Skill, ...]:

@@ -2,14 +2,12 @@
 
 from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
+from hilt.errors import HiltError
 from hilt.frontends.encode import event_json, json_line
 from hilt.model.conversation import UserMessage
 from hilt.model.events import Event
 from hilt.model.masking import Mask
 from hilt.transport.stdio import LineWriter
-
-_FLUSH = 10.0
-"""How long a reader may take to collect the last lines after the work is done."""
 
 
 async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
@@ -23,5 +21,7 @@ async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
 
     with session.bus.subscribed(show):
         outcome = await (await session.prompt(message)).result()
-    await writer.flush(_FLUSH)
+    await writer.flush(patience=None)  # a reader such as a pager takes its time; Ctrl-C ends the wait
+    if writer.trouble:
+        raise HiltError(f"the events could not be written to stdout: {writer.trouble}")
     return outcome

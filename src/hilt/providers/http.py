@@ -244,6 +244,7 @@ class _Feed:
         self._parser = SseParser()
         self._received = 0
         self._ended = False
+        self._deadline: float | None = None
 
     async def events(self, *, patient: bool) -> list[SseEvent] | None:
         """The next batch; None at the end. Impatient: a slow or broken tail is the end, too."""
@@ -252,7 +253,7 @@ class _Feed:
         if self._ended:
             return None
         try:
-            async with asyncio.timeout(None if patient else LINGER_SECONDS):
+            async with asyncio.timeout_at(None if patient else self._last_moment()):
                 chunk = await anext(self._chunks)
             self._received += len(chunk)
             if self._received > MAX_ANSWER:
@@ -267,6 +268,12 @@ class _Feed:
             if not patient:
                 return None
             raise self._api.broken(error) from None
+
+    def _last_moment(self) -> float:
+        """When the tail must be over, counted once from when the answer was whole: pings would prolong it for ever."""
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + LINGER_SECONDS
+        return self._deadline
 
     async def drain(self) -> None:
         """Read up to the end, so that the connection can serve the next request."""

@@ -184,7 +184,8 @@ class Disk:
     # Steps, all under the state lock
 
     def _create(self) -> None:
-        self._unsynced_folders += [*make_folders(self._files, self.path.parent), self.path.parent]
+        made = [*make_folders(self._files, self.path.parent), self.path.parent]
+        self._unsynced_folders += [folder for folder in made if folder not in self._unsynced_folders]
         self._fd = self._files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             self._hold()

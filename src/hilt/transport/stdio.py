@@ -6,6 +6,7 @@ daemon thread, which works alike for a terminal, a pipe and a file.
 """
 
 import asyncio
+import errno
 import os
 import select
 import threading
@@ -13,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 
 from hilt.transport.lines import LineSplitter, TooLong
 
-_READ = 65536
+_PIECE = 65536
 _BACKLOG = 4 * 1024 * 1024
 """Bytes that may wait for a slow reader before senders wait too."""
 
@@ -27,7 +28,7 @@ async def read_lines(fd: int, limit: int) -> AsyncIterator[bytes | TooLong]:
     def pump() -> None:
         splitter = LineSplitter(limit)
         try:
-            while chunk := os.read(fd, _READ):
+            while chunk := os.read(fd, _PIECE):
                 room.acquire()
                 loop.call_soon_threadsafe(arrived.put_nowait, splitter.feed(chunk))
             loop.call_soon_threadsafe(arrived.put_nowait, splitter.finish())
@@ -50,6 +51,8 @@ class LineWriter:
     def __init__(self, fd: int) -> None:
         self.when_broken: Callable[[], object] = lambda: None
         """Called in the loop when the reader goes, which is noticed also while nothing is being sent."""
+        self.trouble = ""
+        """Why writing failed, when it was not the reader that went."""
         self._fd = fd
         self._pending: list[bytes] = []
         self._size = 0
@@ -67,10 +70,10 @@ class LineWriter:
         return self._broken
 
     async def send(self, line: bytes) -> None:
-        """Queue one line (its newline is added here), waiting while the backlog is full."""
-        while self._size > _BACKLOG and not self._broken:
-            self._drained.clear()
-            await self._drained.wait()
+        """Queue one line (its newline is added here), then wait while the backlog is too long.
+
+        In this order, because a sender that is cancelled while it waits must not lose its line, nor be overtaken.
+        """
         if self._broken:
             return
         with self._lock:
@@ -79,16 +82,22 @@ class LineWriter:
             self._size += len(line) + 1
         if asleep:
             os.write(self._rope, b"!")
+        while self._size > _BACKLOG and not self._broken:
+            self._drained.clear()
+            await self._drained.wait()
 
-    async def flush(self, deadline: float) -> None:
-        """Wait until everything is written, at most `deadline` seconds."""
-        try:
-            async with asyncio.timeout(deadline):
-                while self._size and not self._broken:
-                    self._drained.clear()
+    async def flush(self, patience: float | None) -> bool:
+        """Wait until everything is written or nobody is left to read; False when nothing was taken for so long."""
+        while self._size and not self._broken:
+            before = self._size
+            self._drained.clear()
+            try:
+                async with asyncio.timeout(patience):
                     await self._drained.wait()
-        except TimeoutError:
-            pass
+            except TimeoutError:
+                if self._size == before:
+                    return False
+        return True
 
     def _pump(self) -> None:
         watch = select.poll()
@@ -101,11 +110,8 @@ class LineWriter:
                     batch = b"".join(self._pending)
                     self._pending.clear()
                 self._write(batch)
-                with self._lock:
-                    self._size -= len(batch)
-                self._loop.call_soon_threadsafe(self._drained.set)
-        except OSError:
-            pass
+        except OSError as error:
+            self.trouble = "" if error.errno == errno.EPIPE else error.strerror or str(error)
         except RuntimeError:
             return  # the loop is closed
         self._broken = True
@@ -124,4 +130,8 @@ class LineWriter:
     def _write(self, batch: bytes) -> None:
         view = memoryview(batch)
         while view:
-            view = view[os.write(self._fd, view) :]
+            written = os.write(self._fd, view[:_PIECE])  # in pieces, so that a slow reader is seen to move
+            view = view[written:]
+            with self._lock:
+                self._size -= written
+            self._loop.call_soon_threadsafe(self._drained.set)

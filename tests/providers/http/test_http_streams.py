@@ -201,6 +201,16 @@ async def test_a_whole_answer_is_not_held_up_by_a_connection_that_stays_open(mon
             await provider.aclose()
 
 
+async def test_pings_after_a_whole_answer_do_not_hold_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LINGER_SECONDS", 0.2)
+    pings = [step for _ in range(100) for step in (": ping\n\n", Pause(0.05))]
+    for vendor in VENDORS:
+        async with ApiServer(Reply.sse(vendor.answer, *pings)) as server, asyncio.timeout(3):
+            provider = vendor.make(KEY, server.url)
+            check_answer(await collect(provider), vendor)
+            await provider.aclose()
+
+
 async def test_a_reset_after_the_proper_end_does_not_spoil_the_answer() -> None:
     for vendor in VENDORS:
         async with ApiServer(Reply.sse(vendor.answer, Pause(0.02), Abort())) as server:
