@@ -49,8 +49,6 @@ class UserMessage(Struct, frozen=True, tag_field="role", tag="user", omit_defaul
     time: datetime
     summary: bool = False
     """True for the message that stands for what compaction removed."""
-    source: str = ""
-    """Who sent it: empty for the user, else the name of the extension."""
 
 
 class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant", omit_defaults=True):

@@ -24,14 +24,11 @@ _CHECK_SECONDS = 30
 
 
 class Choice(Struct, frozen=True):
-    provider: str
     info: ModelInfo
     open: Callable[[], Provider]
     """Makes the adapter; the caller closes it."""
     notice: str = ""
     """One line the user should see once."""
-    fallback: bool = False
-    """True when nobody asked for this: no key was found, so the demo answers."""
 
 
 class _Asked(Struct, frozen=True):
@@ -190,7 +187,7 @@ def _settle(vendor: Vendor, model: str, asked: _Asked, credentials: Credentials,
     info = catalogue.find(vendor.name, model)
     notice = "" if info.price else f'the price of "{model}" is not known: it counts as 0 (models.json can give it)'
     if vendor.name in LOCAL:
-        return Choice(vendor.name, info, lambda: build(vendor.name, ""), notice)
+        return Choice(info, lambda: build(vendor.name, ""), notice)
     given = asked.base_url or info.base_url or (asked.configured_base_url if own else "")
     key = credentials.key(vendor.name, asked.api_key)
     if vendor.needs_key and not key and not given:
@@ -200,7 +197,7 @@ def _settle(vendor: Vendor, model: str, asked: _Asked, credentials: Credentials,
         )
     coding = vendor.name == "kimi" and (model == "kimi-for-coding" or key.startswith("sk-kimi-"))
     address = given or (KIMI_CODING if coding else vendor.base_url)
-    return Choice(vendor.name, info, lambda: build(vendor.name, key, address), notice)
+    return Choice(info, lambda: build(vendor.name, key, address), notice)
 
 
 def _scripted(model: str, script: Path | None, catalogue: Catalogue) -> Choice:
@@ -214,7 +211,7 @@ def _scripted(model: str, script: Path | None, catalogue: Catalogue) -> Choice:
 
         return Script(script)
 
-    return Choice("script", info, open_script, notice)
+    return Choice(info, open_script, notice)
 
 
 def _fallback(model: str) -> Choice:
@@ -223,7 +220,7 @@ def _fallback(model: str) -> Choice:
         f"no API key found: the built-in `demo` model answers{instead}. "
         "It is not a language model; log in with `hilt login <provider>`"
     )
-    return Choice("demo", DEMO, lambda: build("demo", ""), notice, fallback=True)
+    return Choice(DEMO, lambda: build("demo", ""), notice)
 
 
 def _known(name: str, kind: type[HiltError], what: str) -> str:

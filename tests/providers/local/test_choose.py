@@ -40,20 +40,19 @@ def pick(tmp_path: Path) -> Chooser:
 
 
 def named(choice: Choice) -> tuple[str, str]:
-    assert choice.provider == choice.info.provider
-    return choice.provider, choice.info.id
+    return choice.info.provider, choice.info.id
 
 
 def test_with_no_key_at_all_the_demo_answers_and_one_line_says_so(pick: Chooser) -> None:
     choice = pick()
-    assert choice.info == DEMO and choice.fallback and isinstance(choice.open(), Demo)
+    assert choice.info == DEMO and choice.notice and isinstance(choice.open(), Demo)
     assert "demo" in choice.notice and "hilt login" in choice.notice and "\n" not in choice.notice
     assert '"made-up"' in pick(model="made-up").notice
 
 
 def test_a_demo_that_was_asked_for_needs_no_notice(pick: Chooser) -> None:
     for choice in (pick(provider="demo"), pick(model="demo"), pick(configured_provider="demo")):
-        assert choice.info == DEMO and not choice.fallback and not choice.notice
+        assert choice.info == DEMO and not choice.notice
 
 
 def test_a_script_needs_its_file_and_the_file_alone_is_enough(pick: Chooser, tmp_path: Path) -> None:
@@ -88,7 +87,7 @@ def test_without_a_choice_the_first_provider_with_a_key_and_its_default_model_an
     pick: Chooser, keys: list[str], chosen: tuple[str, str]
 ) -> None:
     choice = pick(keys=dict.fromkeys(keys, "the-key"))
-    assert named(choice) == chosen and not choice.notice and not choice.fallback
+    assert named(choice) == chosen and not choice.notice
 
 
 def test_the_configured_provider_is_used_when_it_can_be(pick: Chooser) -> None:
@@ -99,7 +98,7 @@ def test_the_configured_provider_is_used_when_it_can_be(pick: Chooser) -> None:
     assert named(pick(keys=only, **configured)) == ("anthropic", "claude-sonnet-4-5")
     assert named(pick(**configured, configured_base_url="http://box")) == ("kimi", "kimi-k2.5")
     assert named(pick(configured_provider="ollama", configured_model="qwen3")) == ("ollama", "qwen3")
-    assert pick(**configured).fallback
+    assert pick(**configured).info == DEMO
 
 
 def test_a_flag_wins_over_the_configuration(pick: Chooser) -> None:
