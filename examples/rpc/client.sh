@@ -9,24 +9,17 @@ mkfifo "$pipes/in" "$pipes/out"
 exec 3>"$pipes/in" 4<"$pipes/out"
 
 send() { jq -nc "$@" >&3; }
-
-# Ask the person at the terminal; without one the answer is no.
-allowed() {
-    { printf '\n%s\n[y/N] ' "$1" >/dev/tty && read -r answer </dev/tty; } 2>/dev/null && [ "$answer" = y ] \
-        && echo true || echo false
-}
+field() { printf '%s\n' "$line" | jq -rj "$1 // empty"; }
 
 [ -z "$HILT_RPC_TOKEN" ] || send --arg token "$HILT_RPC_TOKEN" '{type: "hello", $token}'
-send --arg message "$prompt" '{type: "prompt", id: "1", $message}'
+send --arg message "$prompt" '{type: "prompt", $message}'
 code=1 # until `done` says otherwise
 while IFS= read -r line <&4; do
-    field() { printf '%s\n' "$line" | jq -rj "$1 // empty"; }
     case $(field 'if .success == false then "error" else .type end') in
     text_delta) field .delta ;;
     ui_request)
-        yes=$(allowed "$(field .title) $(field .preview.text)")
-        send --arg id "$(field .id)" --argjson yes "$yes" \
-            '{type: "ui_response", $id, approved: $yes, reason: "the user said no"}'
+        send --arg id "$(field .id)" \
+            '{type: "ui_response", $id, approved: false, reason: "this client allows nothing"}'
         ;;
     error) echo "error: $(field '.message // .error')" >&2 && break ;;
     done) echo && [ "$(field .stop)" = end ] && code=0; break ;;

@@ -30,7 +30,6 @@ CLIENTS = [
 
 
 def run(hilt: Hilt, client: list[str], prompt: str, *flags: str, **environment: str) -> Ended:
-    """Without a terminal: a session of its own has none to ask at."""
     program = hilt.folder / "hilt"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hilt "$@"\n')
     program.chmod(0o755)
@@ -41,19 +40,18 @@ def run(hilt: Hilt, client: list[str], prompt: str, *flags: str, **environment: 
         cwd=hilt.project,
         env={**hilt.environment, "HILT": str(program), **environment},
         timeout=DEADLINE,
-        start_new_session=True,
         check=False,
     )
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_prints_the_answer_and_refuses_what_nobody_allows(tmp_path: Path, client: list[str]) -> None:
+def test_a_client_prints_the_answer_and_refuses_what_it_is_asked_to_allow(tmp_path: Path, client: list[str]) -> None:
     hilt = Hilt(tmp_path)
     text = 'Grüße 🌍, "quoted" \\ and\n  a\u2028second line'
     turns = (
         calls(("bash", {"command": "touch ran"})),
-        says(text, expect={"role": "tool", "contains": "the user said no"}),
+        says(text, expect={"role": "tool", "contains": "this client allows nothing"}),
     )
     flags = ("--permissions", "ask", *hilt.script(*turns))
     done = run(hilt, client, "say it", *flags, HILT_RPC_TOKEN="open sesame")
@@ -70,28 +68,12 @@ def test_a_client_reports_a_failed_turn(tmp_path: Path, client: list[str]) -> No
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_asks_at_the_terminal_and_a_yes_lets_it_run(tmp_path: Path, client: list[str]) -> None:
-    import pexpect
+def test_a_client_reports_a_prompt_that_is_not_taken(tmp_path: Path, client: list[str]) -> None:
+    done = run(Hilt(tmp_path), client, "")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: ") or "\nerror: " in done.err
 
-    hilt = Hilt(tmp_path)
-    program = tmp_path / "hilt"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hilt "$@"\n')
-    program.chmod(0o755)
-    script = hilt.script(calls(("bash", {"command": "touch ran"})), says("done then"))
-    terminal = pexpect.spawn(
-        client[0],
-        [str(EXAMPLES / client[1]), "go", "--permissions", "ask", *script],
-        env={**hilt.environment, "HILT": str(program)},
-        cwd=str(hilt.project),
-        timeout=DEADLINE,
-        encoding="utf-8",
-    )
-    terminal.expect(r"Allow bash\?")
-    terminal.expect("touch ran")
-    terminal.expect("y/N")
-    terminal.sendline("y")
-    terminal.expect("done then")
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.exitstatus == 0
-    assert os.listdir(hilt.project) == ["ran"]
+
+@pytest.mark.parametrize("name", ["client.py", "client.mjs", "client.sh"])
+def test_a_client_is_short_enough_to_read_at_a_glance(name: str) -> None:
+    assert (EXAMPLES / name).read_text().count("\n") <= 32

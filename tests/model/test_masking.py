@@ -4,6 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hilt.frontends.encode import json_line
 from hilt.model.masking import MASK, Mask
 from support.properties import patient
 
@@ -43,3 +44,22 @@ def test_a_key_learned_later_is_blanked_from_then_on() -> None:
     assert mask.text(KEY) == KEY
     mask.add(KEY)
     assert mask.text(KEY) == MASK
+
+
+def test_a_key_that_is_no_text_is_blanked_as_it_is_written_and_breaks_nothing() -> None:
+    odd = "no-text-\udcff-\t-1234"  # as an environment variable with a byte that is no UTF-8 is read
+    line = Mask([odd]).line(json_line({"text": f"it is {odd}!"}))
+    assert msgspec.json.decode(line) == {"text": f"it is {MASK}!"}
+
+
+def test_only_a_tail_that_may_become_a_key_is_cut_off() -> None:
+    mask = Mask([KEY])
+    assert mask.cut("nothing here") == ("nothing here", "")
+    assert mask.cut(f"a {KEY[:-1]}") == ("a ", KEY[:-1])
+    assert mask.cut(f"a {KEY[:-1]}x") == (f"a {KEY[:-1]}x", "")
+    assert mask.cut(f"{KEY} and sk-") == (f"{MASK} and ", "sk-")
+    assert mask.cut(f"{KEY} and sk-", ended=True) == (f"{MASK} and sk-", "")
+
+
+def test_a_key_whose_end_could_begin_it_again_is_blanked_at_once() -> None:
+    assert Mask(["abab1abab"]).cut("abab1abab") == (MASK, "")

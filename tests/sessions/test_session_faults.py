@@ -213,3 +213,23 @@ def test_a_real_limit_on_the_files_size_loses_nothing_once_it_is_lifted(path: Pa
     assert done.returncode == 0, done.stderr
     assert [text.split()[0] for text in reread(path)] == [str(number) for number in range(41)]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_a_session_on_a_disk_that_can_only_be_read_goes_on_unsaved_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    write_session(path, 2)
+    before = path.read_bytes()
+
+    class ReadOnly(OsFiles):
+        def open(self, path: Path, flags: int) -> int:
+            if flags & (os.O_RDWR | os.O_WRONLY):
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            return super().open(path, flags)
+
+    with SessionLog.open(path, fs=ReadOnly()) as log:
+        assert log.trouble == ""
+        log.append(said("after"))
+        log.sync()
+        assert texts(log) == ["message 0", "message 1", "after"]
+        assert "1 record not saved" in log.trouble and "Read-only file system" in log.trouble
+    assert path.read_bytes() == before

@@ -53,7 +53,7 @@ _answer_blocks = st.lists(
 _usage = st.builds(Usage, _count, _count, _count, _count, st.floats(0, 1e6))
 _records: st.SearchStrategy[Record] = st.one_of(
     st.builds(Meta, _text, _text, _text, _text, _text, _time, _text, _text),
-    st.builds(MessageRecord, st.builds(UserMessage, _plain_blocks, _time, st.booleans(), _text)),
+    st.builds(MessageRecord, st.builds(UserMessage, _plain_blocks, _time, st.booleans())),
     st.builds(
         MessageRecord,
         st.builds(

@@ -39,6 +39,8 @@ async def ask(
         except (RateLimited, Unavailable) as error:
             delay = retry.delay(attempt, error)
             if delay is None:
+                if error.retry_after is not None and error.retry_after > retry.patience:
+                    error.hint = f"it asks to wait {error.retry_after:.0f} s, which is too long to wait here"
                 raise
             answer.pieces.clear()  # void from here on, also for whoever stops during the pause
             await emit(Retrying(attempt + 1, retry.attempts, round(delay * 1000), error.message))

@@ -128,6 +128,13 @@ class Session:
         deliver = self.steer if steering else self.prompt
         return await deliver(user_text(text), asker)
 
+    def known_command(self, text: str) -> tuple[str, str] | None:
+        """The name and the arguments, when the text is a slash command that somebody offers."""
+        typed = _COMMAND.match(text.strip())
+        if typed and self.parts.registry.snapshot().command(typed[1]):
+            return typed[1], typed[2] or ""
+        return None
+
     async def command(self, name: str, args: str = "") -> tuple[Action, ...]:
         owned = self.parts.registry.snapshot().command(name.removeprefix("/"))
         if owned is None:

@@ -27,11 +27,11 @@ from hilt.sessions.records import CompactionRecord, MessageRecord, ResultRecord
 class Transcript:
     def __init__(self, log: SessionLog) -> None:
         self.log = log
-        self.usage = log.usage
-        """Cumulative over the session, what compaction and branching left behind included."""
         self._messages: list[Message] = []
         self._told = ""
         self.reload()
+        self.usage = log.usage
+        """Cumulative over the session, what compaction and branching left behind included."""
 
     @property
     def messages(self) -> tuple[Message, ...]:

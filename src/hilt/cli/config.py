@@ -29,6 +29,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_config(path: Path) -> Config:
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+        raise ConfigError(f"{path}: it is not a regular file", hint="put a file there, or remove it")
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -10,7 +10,11 @@ from typing import NoReturn
 
 from hilt import __version__
 from hilt.cli.flags import parse, shared_parser
+from hilt.cli.main import VERBS
 from hilt.errors import UsageError
+
+_WIND_DOWN = 1.0
+"""Seconds that what was stopped may take to record and tell how it ended."""
 
 
 def run(argv: list[str]) -> int:
@@ -30,6 +34,8 @@ def run(argv: list[str]) -> int:
         return _one_shot(options)
     if options.rpc or options.prompt[:1] == ["rpc"]:
         return _rpc(options)
+    if options.prompt[:1] and options.prompt[0] in VERBS:
+        raise UsageError(f"the verb comes first: hilt {options.prompt[0]} …", hint="then its own flags")
     raise UsageError(
         f'there is no verb "{options.prompt[0]}"' if len(options.prompt) == 1 else "no face was chosen",
         hint="`hilt -p PROMPT` answers once, `hilt --json PROMPT` prints events, `hilt rpc` serves a program",
@@ -67,7 +73,6 @@ def _one_shot(options: argparse.Namespace) -> int:
 
     async def face(interrupts: "Interrupts") -> int:
         from hilt.cli.wiring import assemble
-        from hilt.model.conversation import user_text
 
         if options.json:
             from hilt.frontends.jsonl import run as show
@@ -76,7 +81,7 @@ def _one_shot(options: argparse.Namespace) -> int:
         async with assemble(options, can_ask=False) as app:
             _started()
             interrupts.first = app.session.abort
-            outcome = await show(app.session, user_text(prompt), app.mask)
+            outcome = await show(app.session, prompt, app.mask)
         return {"error": 1, "aborted": interrupts.code}.get(outcome.stop, 0)
 
     return _run(face)
@@ -119,8 +124,8 @@ class Interrupts:
         self.first: Callable[[], bool] = lambda: False
         """Stops what runs in an orderly way; False when nothing does."""
         self.cancel: Callable[[], object] = lambda: None
+        self.later: Callable[[float, Callable[[], object]], object] = lambda _, __: None
         self._seen: list[int] = []
-        self._asked = False
 
     @property
     def code(self) -> int:
@@ -134,9 +139,10 @@ class Interrupts:
         self._seen.append(number)
         if len(self._seen) > 2:
             _leave(self.code)
-        if self._asked or not self.first():
+        if len(self._seen) == 1 and self.first():
+            self.later(_WIND_DOWN, self.cancel)  # whoever reads our output may have stopped reading
+        else:
             self.cancel()
-        self._asked = True
 
 
 def _run(face: Callable[[Interrupts], Awaitable[int]]) -> NoReturn:
@@ -152,6 +158,7 @@ def _run(face: Callable[[Interrupts], Awaitable[int]]) -> NoReturn:
         task = asyncio.current_task()
         assert task is not None
         interrupts.cancel = task.cancel
+        interrupts.later = asyncio.get_running_loop().call_later
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, interrupts, number)
         try:

@@ -100,6 +100,7 @@ def shared_parser() -> Parser:
     )
     context.add_argument("--cwd", default="", metavar="DIR", help="work in this directory")
     context.add_argument("--with-skills", "--with-skill", action="store_true", help="load skills (the default)")
+    context.add_argument("--no-ext", "--no-extensions", action="store_true", help="start no extensions")
     context.add_argument("--no-skill", "--no-skills", action="store_true", help="load no skills")
 
     session = parser.add_argument_group("session")
@@ -143,6 +144,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         raise UsageError(f"{' and '.join(chosen)} exclude each other", hint="give one of them")
     if options.tools is not None and options.no_tools:
         raise UsageError("--tools and --no-tools exclude each other", hint="give one of them")
+    if options.session == "" and "--session" in argv[:end]:
+        raise UsageError("--session needs an id or a path", hint="`hilt sessions list` shows the ids")
     if options.no_yolo:
         if options.permissions not in (None, "ask"):
             raise UsageError(f"--no-yolo contradicts --permissions {options.permissions}", hint="give one of them")

@@ -46,12 +46,15 @@ def _existing(options: argparse.Namespace, store: SessionStore, cwd: Path) -> Pa
 
 def pick(store: SessionStore, cwd: Path) -> Path:
     """Let the user choose from a list. Blocks on stdin, so it is done before the event loop owns Ctrl-C."""
-    found = store.list(str(cwd))[:_LISTED]
+    every = store.list(str(cwd))
+    found = every[:_LISTED]
     if not found:
         raise UsageError("there is no session of this directory to resume", hint="leave out -r to begin one")
     for number, summary in enumerate(found, 1):
         title = one_line(summary.title, 80)
         sys.stderr.write(f"{number:3}  {summary.updated.astimezone():%Y-%m-%d %H:%M}  {title}\n")
+    if len(every) > len(found):
+        sys.stderr.write(f"     … and {len(every) - len(found)} older ones: hilt sessions list --here\n")
     sys.stderr.write("pick #: ")
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()

@@ -1,6 +1,7 @@
 """The composition root: from flags, files and the environment to a running session."""
 
 import argparse
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
@@ -20,7 +21,7 @@ from hilt.cli.opening import existing_log, new_log
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.instructions import find_instructions, read_system
 from hilt.context.skills import Skill, find_skills, manifest
-from hilt.errors import UsageError
+from hilt.errors import ConfigError, UsageError
 from hilt.frontends.rpc_approver import RpcApprover
 from hilt.frontends.terminal import clean
 from hilt.model.contributions import Tool
@@ -69,7 +70,10 @@ class Ground(Struct, frozen=True):
     @classmethod
     def survey(cls, options: argparse.Namespace) -> "Ground":
         home = Home.find()
-        home.prepare()
+        try:
+            home.prepare()
+        except ConfigError as error:
+            _tell(f"{error.message}: nothing of this run will be saved ({error.hint})")
         credentials = Credentials(home.auth)
         mask = Mask((*credentials.all_secrets(), options.api_key.strip()))
         log_to(home.log, mask)
@@ -118,7 +122,7 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
         )
         async with Shell() as shell:
             workspace = Workspace(
-                ground.cwd, jail, ground.home.outputs, lambda call, path: _tell(history.remember(call, path))
+                ground.cwd, jail, _outputs(ground.home), lambda call, path: _tell(history.remember(call, path))
             )
             tools = _chosen_tools(options, builtin_tools(workspace, shell, skills))
             commands = builtin_commands(_command_parts(ground, session, skills))
@@ -244,6 +248,15 @@ def _chosen_tools(options: argparse.Namespace, tools: tuple[Tool, ...]) -> tuple
     if unknown := [name for name in wanted if name not in known]:
         _tell(f"--tools: no built-in tool is called {', '.join(unknown)}; they are {', '.join(known)}")
     return tuple(known[name] for name in wanted if name in known)
+
+
+def _outputs(home: Home) -> Path:
+    """Where commands write; elsewhere when the home cannot be written, so that they run all the same."""
+    if os.access(home.root, os.W_OK):
+        return home.outputs
+    import tempfile
+
+    return Path(tempfile.mkdtemp(prefix="hilt-outputs-"))
 
 
 def _undo(history: FileHistory) -> str:

@@ -4,10 +4,10 @@ import sys
 from typing import TextIO
 
 from hilt.agent.loop import Outcome
-from hilt.agent.session import Session
+from hilt.agent.session import SELF, Session
+from hilt.frontends.oneshot import perform
 from hilt.frontends.terminal import clean, one_line
 from hilt.model.content import Args, Image, Text, ToolCall, text_of
-from hilt.model.conversation import UserMessage
 from hilt.model.events import (
     AssistantMessageAdded,
     CompactionDone,
@@ -26,20 +26,20 @@ _RESULT_LINES = 8
 _WIDTH = 160
 
 
-async def run(session: Session, message: UserMessage, mask: Mask) -> Outcome:
-    """Send one prompt and print what comes of it."""
+async def run(session: Session, text: str, mask: Mask) -> Outcome:
+    """Send one prompt, or run one slash command, and print what comes of it."""
     progress = Progress(sys.stderr, mask)
     with session.bus.subscribed(progress):
-        outcome = await (await session.prompt(message)).result()
+        outcome = await perform(session, text)
     if outcome.stop not in ("error", "aborted") and outcome.text:
-        text = mask.text(clean(outcome.text) if sys.stdout.isatty() else outcome.text)
-        if trouble := _write(sys.stdout, text if text.endswith("\n") else text + "\n"):
+        answer = mask.text(clean(outcome.text) if sys.stdout.isatty() else outcome.text)
+        if trouble := _write(sys.stdout, answer if answer.endswith("\n") else answer + "\n"):
             error = f"the answer could not be written to stdout: {trouble}"
             progress.say(f"hilt: error: {error}\nhint: the session has it; see `hilt sessions show`")
             return Outcome("error", error)
     if outcome.stop == "length":
         progress.say("hilt: the reply was cut off at the model's output limit")
-    elif outcome.stop == "end" and not outcome.text:
+    elif outcome.stop == "end" and not outcome.text and not session.known_command(text):
         progress.say("hilt: the model ended without saying anything")
     return outcome
 
@@ -68,7 +68,7 @@ class Progress:
                 self.say("compacted; the session file keeps the whole of it")
             case Noticed(message=message):
                 self.say(f"hilt: {message}")
-            case Displayed(extension=extension, text=text):
+            case Displayed(extension=extension, text=text) if extension != SELF:  # its own goes to stdout
                 self.say("\n".join(f"[{extension}] {line}" for line in text.splitlines()))
             case Failed(message=message, hint=hint):
                 self.say(f"hilt: error: {message}" + (f"\nhint: {hint}" if hint else ""))

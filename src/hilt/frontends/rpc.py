@@ -14,6 +14,7 @@ import msgspec
 from hilt.agent.session import Session
 from hilt.errors import HiltError, UsageError
 from hilt.frontends.encode import event_json, json_line
+from hilt.frontends.masked import Masked
 from hilt.frontends.rpc_commands import COMMANDS, Later, Order, Reply, RpcCommand, RpcParts
 from hilt.frontends.rpc_requests import Envelope
 from hilt.model.events import Event
@@ -32,6 +33,7 @@ class RpcServer:
     def __init__(self, parts: RpcParts, writer: LineWriter) -> None:
         self.parts = parts
         self._writer = writer
+        self._masked = Masked(parts.mask)
         self._trusted = not parts.token
         self._refused = False
         self._hung_up = False
@@ -78,14 +80,16 @@ class RpcServer:
         self._trusted = True
 
     async def _show(self, event: Event) -> None:
-        await self._send(event_json(event))
+        await self._send(*map(event_json, self._masked.show(event)))
         if self._writer.broken and not self._hung_up:
             self._hung_up = True  # nobody reads any more: stop spending
             await self.parts.session.take_back()
             self.parts.session.abort()
 
-    async def _send(self, value: dict[str, Any]) -> None:
-        await self._writer.send(self.parts.mask.line(json_line(value)))
+    async def _send(self, *values: dict[str, Any]) -> None:
+        # At one go: an event must not be lost when its sender is cancelled behind the text released for it.
+        if lines := [self.parts.mask.line(json_line(value)) for value in values]:
+            await self._writer.send(b"\n".join(lines))
 
     async def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):

@@ -24,6 +24,7 @@ Durability: TypeAlias = Literal["full", "turn", "os"]
 """When records are forced to the disk: each at once, when `sync` is called, or when the system likes."""
 
 _LOCK_PATIENCE = 0.5
+_NOT_OURS_TO_WRITE = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
@@ -48,6 +49,8 @@ class Disk:
         self._write_trouble = ""
         self._sync_trouble = ""
         self._writable = True
+        self._refused = ""
+        """Why an existing file may only be read, though it was to be written."""
         self._closed = False
         self._state = threading.Lock()
         # Held while the disk is forced, so that appending goes on meanwhile but closing waits.
@@ -58,10 +61,8 @@ class Disk:
     def open(self, *, writable: bool) -> None:
         """Open what exists, and hold it against other writers. Raises `SessionError`."""
         self._writable = writable
-        flags = os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY
         try:
-            # Non-blocking, so that a pipe or a device under this name is refused rather than waited for.
-            self._fd = self._files.open(self.path, flags | os.O_NONBLOCK)
+            self._fd = self._open(writable=writable)
             if not stat.S_ISREG(self._files.stat(self._fd).st_mode):
                 raise SessionError(f"{self.path} is not a regular file", hint="name a session file")
             if writable:
@@ -72,6 +73,17 @@ class Disk:
         except SessionError:
             self.abandon()
             raise
+
+    def _open(self, *, writable: bool) -> int:
+        # Non-blocking, so that a pipe or a device under this name is refused rather than waited for.
+        if writable:
+            try:
+                return self._files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK)
+            except OSError as error:
+                if error.errno not in _NOT_OURS_TO_WRITE:
+                    raise
+                self._refused = error.strerror or str(error)  # it can still be gone on with, unsaved and loudly so
+        return self._files.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
 
     def lines(self) -> Iterator[tuple[int, bytes, bool]]:
         try:
@@ -99,7 +111,7 @@ class Disk:
         self._length, self._torn, self._unended = length, torn, unended
         if torn and not self._writable:
             self.notes.append(f"an unfinished record ({len(torn)} bytes) at the end was left out")
-        if self._writable and self._files.stat(self._fd).st_mode & 0o077:
+        if self._writable and not self._refused and self._files.stat(self._fd).st_mode & 0o077:
             self._files.fchmod(self._fd, PRIVATE_FILE)
 
     @property
@@ -123,6 +135,9 @@ class Disk:
     def flush(self) -> None:
         """Write what is queued. The file appears with the first record that is not its meta line."""
         if not self._writable or self._closed:
+            return
+        if self._refused:
+            self._write_trouble = self._unsaved(self._refused) if self._pending else ""
             return
         with self._state:
             worth_a_file = any(entry.type != Meta.TYPE for entry in self._pending)
@@ -153,7 +168,8 @@ class Disk:
                 folders, self._unsynced_folders = self._unsynced_folders, []
             try:
                 if self._files.stat(self._fd).st_nlink == 0:
-                    raise OSError(errno.ENOENT, "the file was deleted while in use")
+                    self._sync_trouble = f"{self.path} was deleted while in use: nothing of this session will be left"
+                    return
                 self._files.fdatasync(self._fd)
                 for folder in folders:
                     sync_folder(self._files, folder)

@@ -12,6 +12,9 @@ from zlib import crc32
 import msgspec
 from msgspec import Raw, Struct
 
+PADDING = b"\0 \t\r"
+"""Left around lines by power losses and by editors; never part of a record."""
+
 _MARK = b',"c":"'
 _DIGITS = 8
 _HEAD = ("type", "id", "parent", "time", "n")

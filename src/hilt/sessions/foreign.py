@@ -22,6 +22,8 @@ _USAGE_KEYS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_writ
 
 def read(source: Path) -> SessionLog | None:
     """The session as a log in memory, or None when the file is not of that form. Raises `SessionError`."""
+    if source.exists() and not source.is_file():  # reading a pipe would wait for ever
+        raise SessionError(f"{source} is not a regular file", hint="name an exported session file")
     try:
         lines = source.read_bytes().split(b"\n")
     except OSError as error:

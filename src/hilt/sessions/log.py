@@ -16,16 +16,17 @@ from msgspec import Raw
 
 from hilt import __version__
 from hilt.errors import SessionError
-from hilt.model.conversation import Message, Usage, now
+from hilt.model.conversation import AssistantMessage, Message, Usage, now
 from hilt.model.masking import Mask
 from hilt.sessions.blobs import Blobs, blobs_folder, move_in, move_out
 from hilt.sessions.disk import Disk, Durability
-from hilt.sessions.envelope import Head, open_line, parse, seal
+from hilt.sessions.envelope import PADDING, Head, open_line, parse, seal
 from hilt.sessions.files import OS, Files
 from hilt.sessions.index import Entry, Index
 from hilt.sessions.records import (
     CompactionRecord,
     LeafRecord,
+    MessageRecord,
     Meta,
     Record,
     UnknownRecord,
@@ -37,7 +38,6 @@ from hilt.sessions.records import (
 from hilt.sessions.replay import messages_of
 
 _ID_BYTES = 4
-_PADDING = b"\0 \t\r"  # left by power losses and by editors; never part of a record
 _OPENING = b'{"type":'
 
 
@@ -53,6 +53,8 @@ class SessionLog:
         self._recovered: list[str] = []
         self._usage = Usage()
         self._counted = 0
+        self._spent: dict[str, Usage] = {}
+        """What messages cost that were read before anyone asked for the sum, so that it need not read them again."""
 
     # Beginning and ending
 
@@ -178,7 +180,9 @@ class SessionLog:
         entries = self._index.entries
         while self._counted < len(entries):
             entry = entries[self._counted]
-            if entry.role == "assistant" and (opened := open_line(self.line(entry))):
+            if entry.id in self._spent:
+                self._usage += self._spent.pop(entry.id)
+            elif entry.role == "assistant" and (opened := open_line(self.line(entry))):
                 self._usage += usage_of(opened.data)
             elif entry.type == CompactionRecord.TYPE and isinstance(record := self.read(entry), CompactionRecord):
                 self._usage += record.usage
@@ -206,7 +210,10 @@ class SessionLog:
         opened = open_line(self.line(entry))
         if opened is None:  # whole when it was indexed: somebody else changed the file since
             return UnknownRecord(entry.type, Raw(b"null"))
-        return decode(entry.type, move_in(opened.data, opened.blobs, self.blobs) if self.blobs else opened.data)
+        record = decode(entry.type, move_in(opened.data, opened.blobs, self.blobs) if self.blobs else opened.data)
+        if not self._counted and isinstance(record, MessageRecord) and isinstance(record.message, AssistantMessage):
+            self._spent[entry.id] = record.message.usage
+        return record
 
     # Steps
 
@@ -269,7 +276,7 @@ class SessionLog:
         for at, raw, ended in disk.lines():
             line = raw
             head = parse(line)
-            if head is None and (line := raw.strip(_PADDING)) != raw:
+            if head is None and (line := raw.strip(PADDING)) != raw:
                 head = parse(line)
             if head is None and not ended:
                 torn = raw
@@ -305,7 +312,7 @@ def _timestamp() -> str:
 
 def _may_begin_a_session(torn: bytes) -> bool:
     """Whether these bytes can be the start of a first line that was cut short."""
-    start = torn.lstrip(_PADDING)[: len(_OPENING)]
+    start = torn.lstrip(PADDING)[: len(_OPENING)]
     return _OPENING.startswith(start)
 
 

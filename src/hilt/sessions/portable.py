@@ -42,13 +42,20 @@ def import_(source: Path, store: SessionStore, cwd: str | Path) -> Path:
     """Bring in an exported session, or one of another program, as a new session of this folder."""
     session_id = new_id()
     fresh = {"id": session_id, "cwd": str(cwd), "created": now(), "version": __version__}
-    with foreign.read(source) or SessionLog.open(source, writable=False) as log:
+    with foreign.read(source) or _own(source) as log:
         if not any(entry.type in CONVERSATION for entry in log.entries()):
             raise SessionError(f"{source} holds no messages", hint="name an exported session file")
         lines = [_changed(_first_meta(log), fresh), *_travelling(log)]
     path = store.new_path(cwd, session_id)
     _write(path, lines, Blobs(store.blobs))
     return path
+
+
+def _own(source: Path) -> SessionLog:
+    try:
+        return SessionLog.open(source, writable=False)
+    except SessionError as error:
+        raise SessionError(error.message, hint="name a session that hilt or zot exported") from error
 
 
 def fork(log: SessionLog, store: SessionStore, at: str | None = None, cwd: str | Path | None = None) -> Path:

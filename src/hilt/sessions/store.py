@@ -17,7 +17,7 @@ from msgspec import Struct
 from hilt.errors import SessionError
 from hilt.model.conversation import now
 from hilt.sessions.disk import Disk
-from hilt.sessions.envelope import parse
+from hilt.sessions.envelope import PADDING, parse
 from hilt.sessions.files import OS, read_lines
 from hilt.sessions.index import Index
 
@@ -128,7 +128,8 @@ def summarize(path: Path) -> SessionSummary | None:
         return None
     try:
         updated = datetime.fromtimestamp(OS.stat(fd).st_mtime, UTC)
-        for _, line, _ in read_lines(OS, fd):
+        for _, raw, _ in read_lines(OS, fd):
+            line = raw.strip(PADDING)
             is_message = line.startswith(_MESSAGE)
             messages += is_message
             if (line.startswith(_FACTS) or (is_message and not index.first_prompt)) and (head := parse(line)):
@@ -158,7 +159,7 @@ def _id_of(path: Path) -> str:
     fallback = path.stem.rpartition("-")[2]
     try:
         with path.open("rb") as file:
-            line = file.readline().rstrip(b"\n")
+            line = file.readline().strip(PADDING + b"\n")
     except OSError:
         return fallback
     index = Index()

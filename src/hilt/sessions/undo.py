@@ -26,7 +26,7 @@ class FileOutcome(Struct, frozen=True):
     path: Path
     action: Literal["restored", "removed", "unchanged", "failed"]
     note: str = ""
-    """Why it failed."""
+    """Why it failed, or where its last content is kept."""
 
 
 class FileHistory:
@@ -107,7 +107,8 @@ class FileHistory:
         except OSError as error:
             return FileOutcome(path, "failed", error.strerror or str(error))
         replaced.append(Replaced(snapshot.path, kept))
-        return FileOutcome(path, "removed" if wanted is None else "restored")
+        note = f"its last content is kept in {self._blobs.folder / kept}" if kept else ""
+        return FileOutcome(path, "removed" if wanted is None else "restored", note)
 
 
 def _content(path: Path) -> tuple[bytes | None, int]:

@@ -57,6 +57,7 @@ class LineWriter:
         self._pending: list[bytes] = []
         self._size = 0
         self._broken = False
+        self._hurried = False
         self._lock = threading.Lock()
         self._bell, self._rope = os.pipe()  # a pipe, because the thread waits for the reader's end as well
         self._loop = asyncio.get_running_loop()
@@ -82,9 +83,14 @@ class LineWriter:
             self._size += len(line) + 1
         if asleep:
             os.write(self._rope, b"!")
-        while self._size > _BACKLOG and not self._broken:
+        while self._size > _BACKLOG and not self._broken and not self._hurried:
             self._drained.clear()
             await self._drained.wait()
+
+    def hurry(self) -> None:
+        """Wait for the reader no longer: whoever waits in `send` goes on, and what is pending may be lost."""
+        self._hurried = True
+        self._drained.set()
 
     async def flush(self, patience: float | None) -> bool:
         """Wait until everything is written or nobody is left to read; False when nothing was taken for so long."""
