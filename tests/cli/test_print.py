@@ -224,3 +224,13 @@ async def test_a_key_never_shows_wherever_it_comes_from_and_whoever_prints_it(tm
     for key in keys.values():
         assert key not in printed
         assert key not in kept
+
+
+def test_a_key_in_a_commands_whole_output_is_blanked_in_the_file_that_is_kept(tmp_path: Path) -> None:
+    key = "sk-test-0123456789abcdef"
+    hilt = Hilt(tmp_path)
+    flags = hilt.script(calls(("bash", {"command": f"echo {key}; seq 1 30000"})), says("done"))
+    done = hilt.run("--json", "go", "--api-key", key, *flags)
+    (result,) = [event["content"][0]["text"] for event in done.events if event["type"] == "tool_result"]
+    kept = Path(result.rpartition("(full output: ")[2].partition(")")[0])
+    assert kept.read_text().count("\n") == 30001 and key not in kept.read_text()

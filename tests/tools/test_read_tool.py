@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilt.errors import ToolError
-from hilt.model.content import Image
 from hilt.model.contributions import Effect
 from hilt.tools.files import opened
 from hilt.tools.lines import Lines
 from tools.kit import Bench
-
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 @pytest.fixture
@@ -116,33 +113,6 @@ async def test_a_utf8_mark_is_not_shown(bench: Bench) -> None:
 async def test_a_nul_early_in_the_file_means_binary(bench: Bench) -> None:
     (bench.root / "a.out").write_bytes(b"x" * 8_191 + b"\0")
     assert "binary file of 8192 bytes" in await bench.refusal("read", path="a.out")
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "mime_type"),
-    [
-        ("a.png", PNG, "image/png"),
-        ("a.jpg", b"\xff\xd8\xff\xe0" + bytes(9), "image/jpeg"),
-        ("wrong-name.png", b"GIF89a" + bytes(9), "image/gif"),
-        ("a.webp", b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
-    ],
-)
-async def test_images_are_known_by_their_first_bytes(bench: Bench, name: str, data: bytes, mime_type: str) -> None:
-    (bench.root / name).write_bytes(data)
-    assert (await bench.call("read", path=name)).content == (Image(mime_type, data),)
-
-
-async def test_text_named_like_an_image_is_read_as_text(bench: Bench) -> None:
-    (bench.root / "a.png").write_text("not an image\n")
-    assert await bench.text("read", path="a.png") == "not an image\n"
-
-
-async def test_an_image_over_five_megabytes_is_refused_with_its_size(bench: Bench) -> None:
-    size = 5 * 1024 * 1024
-    (bench.root / "fits.png").write_bytes(PNG.ljust(size, b"\0"))
-    (bench.root / "big.png").write_bytes(PNG.ljust(size + 1, b"\0"))
-    assert len((await bench.call("read", path="fits.png")).content) == 1
-    assert f"image of {size + 1} bytes" in await bench.refusal("read", path="big.png")
 
 
 async def test_a_directory_is_refused_with_its_first_entries(bench: Bench) -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,41 @@ async def test_a_cancelled_write_leaves_the_old_file_or_the_new_one(bench: Bench
     assert writing.done()
     await until(lambda: not leftovers(bench.root))
     assert (bench.root / "f").stat().st_size in (3, len(content))
+
+
+async def test_what_a_killed_write_left_behind_is_cleared_after_an_hour(bench: Bench) -> None:
+    old, young = bench.root / f".hilt-{'0a' * 8}.tmp", bench.root / f".hilt-{'0b' * 8}.tmp"
+    others = [
+        bench.root / name for name in (".hilt-0a.tmp", f".hilt-{'0A' * 8}.tmp", f".hilt-{'0c' * 8}.tmp~", "x.tmp")
+    ]
+    for file in (old, young, *others):
+        file.write_text("half")
+        os.utime(file, (time.time() - 3_700,) * 2)
+    os.utime(young, (time.time() - 3_500,) * 2)
+    folder, link = bench.root / f".hilt-{'0d' * 8}.tmp", bench.root / f".hilt-{'0e' * 8}.tmp"
+    folder.mkdir()
+    link.symlink_to("x.tmp")
+    for path in (folder, link):
+        os.utime(path, (0, 0), follow_symlinks=False)
+    await bench.call("write", path="f", content="x")
+    assert not old.exists()
+    assert all(path.exists() for path in (young, *others, folder))
+    assert link.is_symlink()
+    young.unlink()
+    old.write_text("half")
+    os.utime(old, (0, 0))
+    await bench.call("edit", path="f", edits=[{"oldText": "x", "newText": "y"}])
+    assert not old.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
+async def test_leftovers_of_other_users_stay(bench: Bench) -> None:
+    theirs = bench.root / f".hilt-{'0a' * 8}.tmp"
+    theirs.touch()
+    os.chown(theirs, 12345, -1)
+    os.utime(theirs, (0, 0))
+    await bench.call("write", path="f", content="x")
+    assert theirs.exists()
 
 
 async def test_the_jail_holds_for_writing(bench: Bench, tmp_path: Path) -> None:

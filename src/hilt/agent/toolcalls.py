@@ -43,6 +43,8 @@ class Desk(Struct, frozen=True):
 class _Ready(Struct, frozen=True):
     call: ToolCall
     tool: Tool
+    shown: Preview | None
+    """What the permission was given for; None when the mode alone allowed it."""
 
 
 async def run_calls(calls: Sequence[ToolCall], desk: Desk) -> None:
@@ -103,20 +105,18 @@ async def _prepare(call: ToolCall, desk: Desk) -> _Ready | ToolResult:
         return _refusal(call, f"the arguments of {call.name} are not a JSON object: {call.invalid[:200]}")
     if wrong := problems(tool.schema, call.args):
         return _refusal(call, f"invalid arguments for {call.name}: " + "; ".join(wrong))
-    decision = await _permission(call, tool, desk)
-    if not decision.approved:
-        return _refusal(call, decision.reason)
-    return _Ready(call, tool)
-
-
-async def _permission(call: ToolCall, tool: Tool, desk: Desk) -> Decision:
     if desk.permissions.allows(tool.effect):
-        return Decision(approved=True, source="policy")
+        return _Ready(call, tool, None)
     try:
         preview = await tool.preview(call.args) if tool.preview else _json_preview(call)
     except ToolError as error:
         # It would fail in the same way when run: nobody needs to be asked.
-        return Decision(approved=False, source="policy", reason=_with_hint(error))
+        return _refusal(call, _with_hint(error))
+    decision = await _permission(call, tool, preview, desk)
+    return _Ready(call, tool, preview) if decision.approved else _refusal(call, decision.reason)
+
+
+async def _permission(call: ToolCall, tool: Tool, preview: Preview, desk: Desk) -> Decision:
     request = PermissionRequest(call.id, tool.name, tool.effect, call.args, preview)
     decision = await desk.permissions.decide(request)
     await desk.emit(PermissionDecided(call.id, tool.name, decision.approved, decision.source, decision.reason))
@@ -134,7 +134,7 @@ async def _execute(ready: _Ready, desk: Desk) -> ToolResult:
         await desk.emit(ToolProgressed(call.id, text))
 
     try:
-        output = await ready.tool.invoke(Invocation(call.id, call.args, progress))
+        output = await ready.tool.invoke(Invocation(call.id, call.args, progress, ready.shown))
     except ToolError as error:
         output = ToolOutput.of(_with_hint(error), is_error=True)
     return _finalize(call, output)

@@ -122,7 +122,11 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
         )
         async with Shell() as shell:
             workspace = Workspace(
-                ground.cwd, jail, _outputs(ground.home), lambda call, path: _tell(history.remember(call, path))
+                ground.cwd,
+                jail,
+                _outputs(ground.home),
+                lambda call, path: _tell(history.remember(call, path)),
+                conceal=lambda path: _conceal(path, ground.mask),
             )
             tools = _chosen_tools(options, builtin_tools(workspace, shell, skills))
             commands = builtin_commands(_command_parts(ground, session, skills))
@@ -257,6 +261,16 @@ def _outputs(home: Home) -> Path:
     import tempfile
 
     return Path(tempfile.mkdtemp(prefix="hilt-outputs-"))
+
+
+def _conceal(path: Path, mask: Mask) -> None:
+    """Blank the keys in a file that is going to be kept."""
+    try:
+        content = path.read_bytes()
+        if (hidden := mask.line(content)) != content:
+            path.write_bytes(hidden)
+    except OSError:
+        path.unlink(missing_ok=True)  # better no file than one with a key in it
 
 
 def _undo(history: FileHistory) -> str:

@@ -18,6 +18,13 @@ class Effect(StrEnum):
     EXECUTE = "execute"
 
 
+class Preview(Struct, frozen=True):
+    """The whole of what a call would do, for the person who must allow it."""
+
+    kind: Literal["command", "diff", "json"]
+    text: str
+
+
 class Invocation(Struct, frozen=True):
     """One call of one tool."""
 
@@ -25,6 +32,8 @@ class Invocation(Struct, frozen=True):
     args: Args
     progress: Callable[[str], Awaitable[None]]
     """Show a piece of output while the tool still runs."""
+    shown: Preview | None = None
+    """What the permission was given for, if one was needed: a tool that would now do anything else must refuse."""
 
 
 class ToolOutput(Struct, frozen=True):
@@ -35,13 +44,6 @@ class ToolOutput(Struct, frozen=True):
     @classmethod
     def of(cls, text: str, *, is_error: bool = False, **details: Any) -> "ToolOutput":
         return cls((Text(text),), is_error, details)
-
-
-class Preview(Struct, frozen=True):
-    """The whole of what a call would do, for the person who must allow it."""
-
-    kind: Literal["command", "diff", "json"]
-    text: str
 
 
 class Tool(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """The `bash` tool: a shell command, with what it printed and how it ended."""
 
+import asyncio
 import errno
 
 from msgspec import Struct
@@ -39,11 +40,15 @@ def bash_tool(workspace: Workspace, shell: Shell) -> Tool:
     async def invoke(invocation: Invocation) -> ToolOutput:
         args = parse(invocation.args, _BashArgs)
         _check(args, workspace)
+        if workspace.jail.on:  # a hostile command line can take a second to take apart
+            await asyncio.to_thread(workspace.jail.check_command, args.command, workspace.cwd)
         command = Command(args.command, workspace.cwd, workspace.outputs, workspace.environment, args.timeout)
         try:
             finished = await shell.run(command, invocation.progress)
         except (OSError, ValueError) as error:
             raise _not_started(error, args.command, workspace) from error
+        if finished.shown.cut and not finished.background:
+            await asyncio.to_thread(workspace.conceal, finished.output)
         return _output(args, finished)
 
     async def preview(raw: Args) -> Preview:
@@ -68,7 +73,6 @@ def _check(args: _BashArgs, workspace: Workspace) -> None:
         raise ToolError("timeout must be more than 0 seconds", hint="leave it out for no timeout")
     if not workspace.cwd.is_dir():
         raise ToolError(f"the working directory {workspace.cwd} no longer exists", hint="create it again")
-    workspace.jail.check_command(args.command, workspace.cwd)
 
 
 def _not_started(error: OSError | ValueError, command: str, workspace: Workspace) -> ToolError:

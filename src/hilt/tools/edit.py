@@ -19,6 +19,7 @@ from hilt.tools.lines import byte_order_mark
 from hilt.tools.matching import Edit, apply, changes, find_all
 from hilt.tools.paths import absolute, explained
 from hilt.tools.read import MOST_BYTES, MOST_LINES
+from hilt.tools.shown import keep_promise
 from hilt.tools.text import clip, to_bytes
 from hilt.tools.workspace import Workspace
 
@@ -62,11 +63,16 @@ class _Plan(Struct, frozen=True):
     data: bytes
     diff: str
 
+    @property
+    def preview(self) -> Preview:
+        return Preview("diff", self.diff)
+
 
 def edit_tool(workspace: Workspace) -> Tool:
     async def invoke(invocation: Invocation) -> ToolOutput:
         args = parse(invocation.args, _EditArgs)
         plan = await in_thread(lambda _: _plan(workspace, args))
+        keep_promise(invocation, plan.preview, plan.target)
         workspace.remember(invocation.call_id, plan.target.real)
         await in_thread(lambda wanted: _carry_out(plan, wanted))
         diff = clip(plan.diff, MOST_LINES, MOST_BYTES)
@@ -74,8 +80,7 @@ def edit_tool(workspace: Workspace) -> Tool:
 
     async def preview(raw: Args) -> Preview:
         args = parse(raw, _EditArgs)
-        plan = await in_thread(lambda _: _plan(workspace, args))
-        return Preview("diff", plan.diff)
+        return (await in_thread(lambda _: _plan(workspace, args))).preview
 
     return Tool(
         "edit",
@@ -99,8 +104,10 @@ def _plan(workspace: Workspace, args: _EditArgs) -> _Plan:
     replacements = find_all(text, edits)
     edited = apply(text, replacements)
     old, new = split_lines(text), split_lines(edited)
-    diff = context_diff(old, new, changes(old, new, replacements))
-    return _Plan(target, mark + edited.encode(errors="surrogateescape"), _presentable(diff))
+    diff = _presentable(context_diff(old, new, changes(old, new, replacements)))
+    if target.linked:
+        diff = f"{target.name}\n{diff}"
+    return _Plan(target, mark + edited.encode(errors="surrogateescape"), diff)
 
 
 def _decode(target: Target) -> tuple[bytes, str]:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from hilt.errors import ToolError
 from hilt.tools.background import Wanted
 from hilt.tools.paths import absolute, directory_refused
+from hilt.tools.temporary import clear_stale, new_name
 from hilt.tools.workspace import Workspace
 
 _HANDLES = hasattr(os, "O_PATH") and Path("/proc/self/fd").exists()
@@ -64,6 +65,16 @@ class Target(Struct, frozen=True):
     whole: bool
     """Whether `content` is everything."""
 
+    @property
+    def linked(self) -> bool:
+        """Whether a link stands between the path that was asked for and the file that changes."""
+        return os.path.normpath(self.path) != str(self.real)
+
+    @property
+    def name(self) -> str:
+        """For people: what was asked for, and what it really is where that differs."""
+        return f"{self.path} → {self.real}" if self.linked else str(self.path)
+
 
 def survey(workspace: Workspace, name: str, limit: int) -> Target:
     """Find what a change of `name` would replace. Changes nothing."""
@@ -84,7 +95,8 @@ def survey(workspace: Workspace, name: str, limit: int) -> Target:
 def replace(target: Target, data: bytes, wanted: Wanted) -> None:
     """Put `data` where the target is, at once and durably, unless the file changed since the survey."""
     with _folder(target.real.parent, target.start, create=True) as folder:
-        temporary = f".hilt-{os.urandom(8).hex()}.tmp"
+        clear_stale(folder)
+        temporary = new_name()
         mode = 0o644 if target.before is None else 0o600
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
         try:

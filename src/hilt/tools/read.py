@@ -4,6 +4,7 @@ import codecs
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from hilt.errors import ToolError
 from hilt.model.content import Image
@@ -11,6 +12,7 @@ from hilt.model.contributions import Effect, Invocation, Tool, ToolOutput
 from hilt.tools.arguments import parse
 from hilt.tools.background import Wanted, in_thread
 from hilt.tools.files import opened, read_whole
+from hilt.tools.images import examine, is_image
 from hilt.tools.lines import Lines, byte_order_mark, chunks
 from hilt.tools.paths import absolute, explained
 from hilt.tools.workspace import Workspace
@@ -18,6 +20,8 @@ from hilt.tools.workspace import Workspace
 MOST_LINES = 2_000
 MOST_BYTES = 51_200
 _MOST_IMAGE_BYTES = 5 * 1024 * 1024
+_MOST_PIXELS = 8_000
+_SHRINK = "make a smaller copy first, for example with ImageMagick: magick big.png -resize 2000x2000 small.png"
 _SNIFFED = 8_192
 _COUNTED = 64 * 1024 * 1024  # beyond this, telling how many lines there are is not worth the reading
 
@@ -70,8 +74,8 @@ def _read(workspace: Workspace, args: _ReadArgs, wanted: Wanted) -> ToolOutput:
     path = absolute(args.path, workspace.cwd)
     with explained(path), opened(path, workspace.permit_reading) as (fd, status):
         head = read_whole(fd, _SNIFFED - 1)
-        if mime_type := _image_type(head):
-            return _image(path, mime_type, head, fd, status.st_size)
+        if is_image(head):
+            return _image(path, head, fd, status.st_size)
         mark, encoding = byte_order_mark(head)
         if encoding == "utf-8" and b"\0" in head:
             raise ToolError(
@@ -146,26 +150,23 @@ def _output(path: Path, start: int, window: _Window, notes: tuple[str, ...]) -> 
     )
 
 
-def _image_type(head: bytes) -> str:
-    """By the bytes a file begins with: names lie, and providers refuse an image of the wrong kind."""
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if head.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return ""
-
-
-def _image(path: Path, mime_type: str, head: bytes, fd: int, size: int) -> ToolOutput:
+def _image(path: Path, head: bytes, fd: int, size: int) -> ToolOutput:
     if size <= _MOST_IMAGE_BYTES:
         data = head + read_whole(fd, _MOST_IMAGE_BYTES - len(head))
         size = max(size, len(data))
     if size > _MOST_IMAGE_BYTES:
+        raise ToolError(f"{path} is an image of {size} bytes; at most {_MOST_IMAGE_BYTES} can be shown", hint=_SHRINK)
+    picture = examine(data)
+    if isinstance(picture, str):
         raise ToolError(
-            f"{path} is an image of {size} bytes; at most {_MOST_IMAGE_BYTES} can be shown",
-            hint="make a smaller copy first, for example with ImageMagick",
+            f"{path} cannot be shown: it begins like an image, but {picture}",
+            hint="make it again, or look into it with bash: file, xxd",
         )
-    return ToolOutput((Image(mime_type, data),), details={"path": str(path), "mime_type": mime_type, "bytes": size})
+    if max(picture.width, picture.height) > _MOST_PIXELS:
+        raise ToolError(
+            f"{path} is an image of {picture.width} x {picture.height} pixels; "
+            f"at most {_MOST_PIXELS} in either direction can be shown",
+            hint=_SHRINK,
+        )
+    details = {"path": str(path), "bytes": size} | asdict(picture)
+    return ToolOutput((Image(picture.mime_type, data),), details=details)

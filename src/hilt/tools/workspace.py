@@ -16,6 +16,10 @@ def _keep_no_history(_call_id: str, _path: Path) -> None:
     """The `remember` of a workspace without undo."""
 
 
+def _hide_nothing(_path: Path) -> None:
+    """The `conceal` of a workspace that knows no keys."""
+
+
 class Workspace(Struct, frozen=True):
     cwd: Path
     """Absolute; relative paths start here, and commands run here."""
@@ -27,6 +31,8 @@ class Workspace(Struct, frozen=True):
     A `ToolError` from it stops the change."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to the environment of every command."""
+    conceal: Callable[[Path], None] = _hide_nothing
+    """Given the file with a command's whole output before it is kept, to blank the keys in it."""
 
     def permit_reading(self, real: Path) -> None:
         """Raise unless this resolved path may be read."""

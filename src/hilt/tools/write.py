@@ -10,6 +10,7 @@ from hilt.tools.background import Wanted, in_thread
 from hilt.tools.diff import compare, split_lines, unified_diff
 from hilt.tools.files import Target, replace, survey
 from hilt.tools.paths import absolute, explained
+from hilt.tools.shown import keep_promise
 from hilt.tools.text import clip, to_bytes
 from hilt.tools.workspace import Workspace
 
@@ -43,6 +44,10 @@ class _Plan(Struct, frozen=True):
     """Whole."""
 
     @property
+    def preview(self) -> Preview:
+        return Preview("diff", self.diff)
+
+    @property
     def changes(self) -> bool:
         return self.target.before is None or not self.target.whole or self.target.content != self.data
 
@@ -51,6 +56,7 @@ def write_tool(workspace: Workspace) -> Tool:
     async def invoke(invocation: Invocation) -> ToolOutput:
         args = parse(invocation.args, _WriteArgs)
         plan = await in_thread(lambda _: _plan(workspace, args))
+        keep_promise(invocation, plan.preview, plan.target)
         if plan.changes:
             workspace.remember(invocation.call_id, plan.target.real)
             await in_thread(lambda wanted: _carry_out(plan, wanted))
@@ -58,8 +64,7 @@ def write_tool(workspace: Workspace) -> Tool:
 
     async def preview(raw: Args) -> Preview:
         args = parse(raw, _WriteArgs)
-        plan = await in_thread(lambda _: _plan(workspace, args))
-        return Preview("diff", plan.diff)
+        return (await in_thread(lambda _: _plan(workspace, args))).preview
 
     return Tool(
         "write",
@@ -81,7 +86,7 @@ def _plan(workspace: Workspace, args: _WriteArgs) -> _Plan:
 
 
 def _diff(target: Target, new: list[str]) -> str:
-    name = str(target.path)
+    name = target.name
     if not target.whole or b"\0" in target.content:
         size = target.before.st_size if target.before else 0
         kind = "binary" if b"\0" in target.content else "large"
@@ -104,7 +109,7 @@ def _carry_out(plan: _Plan, wanted: Wanted) -> None:
 def _output(plan: _Plan) -> ToolOutput:
     created = plan.target.before is None
     did = "Created" if created else "Replaced" if plan.changes else "Unchanged, it already had this content:"
-    text = f"{did} {plan.target.path} ({plan.lines} line{'s' * (plan.lines != 1)}, {len(plan.data)} bytes)"
+    text = f"{did} {plan.target.name} ({plan.lines} line{'s' * (plan.lines != 1)}, {len(plan.data)} bytes)"
     if plan.replaced_characters:
         text += f"\n{plan.replaced_characters} unpaired surrogate(s) in the content were written as U+FFFD"
     return ToolOutput.of(
