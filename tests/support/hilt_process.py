@@ -149,8 +149,12 @@ class Rpc:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self.process.poll() is None:
+            self.process.terminate()  # and not SIGKILL, after which nobody would end the commands it runs
+        try:
+            self.process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait(DEADLINE)
+            raise
         for thread in self._threads:
             thread.join(DEADLINE)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):

@@ -230,7 +230,7 @@ def failure(error: HiltError) -> Failed:
         case AuthError():
             code = "auth"
         case ContextOverflow():
-            hint = error.hint or "compact the conversation with /compact (`hilt -c -p /compact`, RPC `compact`), then send it again"
+            hint = error.hint or "compact it first (`hilt -c -p /compact`, RPC `compact`), then send the message again"
             return Failed(error.message, hint, "context_overflow")
         case _:
             code = ""

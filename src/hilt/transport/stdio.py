@@ -83,9 +83,12 @@ class LineWriter:
             self._size += len(line) + 1
         if asleep:
             os.write(self._rope, b"!")
-        while self._size > _BACKLOG and not self._broken and not self._hurried:
+        while self._is_behind():
             self._drained.clear()
             await self._drained.wait()
+
+    def _is_behind(self) -> bool:
+        return self._size > _BACKLOG and not self._broken and not self._hurried
 
     def hurry(self) -> None:
         """Wait for the reader no longer: whoever waits in `send` goes on, and what is pending may be lost."""
