@@ -9,8 +9,14 @@ HiltError                    .hint: one line telling the user what to do
 │  ├─ ContextOverflow        the conversation is larger than the model's window
 │  ├─ RateLimited            asked too often; .retry_after in seconds, or None
 │  └─ Unavailable            the network or the service failed; worth another try
+├─ FrameError                a message to or from an extension cannot be put on one line, or read from it
 ├─ ToolError                 a tool cannot do what was asked; the text is for the model
-└─ SessionError              a session file cannot be opened, written or found
+├─ SessionError              a session file cannot be opened, written or found
+└─ TransportError            a child process or the pipe to it failed
+   ├─ StartError             a program cannot be started; .transient when trying later may help
+   ├─ ChannelClosed          nobody is left at the other end, or the channel was closed
+   ├─ ChannelFull            too much waits already for a reader that does not read
+   └─ LineTooLong            a line that the other end would not take
 
 Denial, interruption and "unknown tool" are values, not exceptions.
 """
@@ -61,9 +67,35 @@ class Unavailable(ProviderError):
         self.retry_after = retry_after
 
 
+class FrameError(HiltError):
+    pass
+
+
 class ToolError(HiltError):
     pass
 
 
 class SessionError(HiltError):
+    pass
+
+
+class TransportError(HiltError):
+    pass
+
+
+class StartError(TransportError):
+    def __init__(self, message: str, *, hint: str = "", transient: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.transient = transient
+
+
+class ChannelClosed(TransportError):
+    pass
+
+
+class ChannelFull(TransportError):
+    pass
+
+
+class LineTooLong(TransportError):
     pass

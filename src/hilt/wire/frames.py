@@ -1,0 +1,187 @@
+"""Frames to lines and lines to frames.
+
+Owns the form of a line: compact, `type` first, UTF-8, shorter than 4 MiB, one `\\n`. Reading is exact
+first and lenient second (`frames_repair`), and never raises. Cutting a stream into lines is the
+transport's business, what a frame means is the host's.
+"""
+
+import math
+from typing import Any, TypeVar, get_args
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from hilt.errors import FrameError
+from hilt.wire.frames_repair import UNREADABLE, malformed, peek, reread, says_twice, scrub
+from hilt.wire.frames_types import (
+    EventInterceptResponse,
+    ExtensionFrame,
+    Frame,
+    HostFrame,
+    Malformed,
+    Unknown,
+)
+
+__all__ = ["LINE_LIMIT", "decode", "decode_host", "encode", "pack", "peek", "strip_bom", "unpack", "unpack_object"]
+
+LINE_LIMIT = 4 * 1024 * 1024
+"""Lines are shorter than this, newline included: a Go extension goes deaf at a longer one."""
+
+_NULL = Raw(b"null")
+_BOM = b"\xef\xbb\xbf"
+_encoder = msgspec.json.Encoder()
+_Value = TypeVar("_Value")
+
+
+def _raw_fields(shape: type[Struct]) -> tuple[str, ...]:
+    # The annotations as they stand: msgspec's own look at a type costs 0.1 ms, and there are 33 of them.
+    return tuple(name for name, kind in shape.__annotations__.items() if Raw in (kind, *get_args(kind)))
+
+
+def _by_type(union: Any) -> dict[str, type[Struct]]:
+    return {str(shape.__struct_config__.tag): shape for shape in get_args(union)}
+
+
+_FROM_EXTENSION = _by_type(ExtensionFrame)
+_FROM_HOST = _by_type(HostFrame)
+_RAW_FIELDS = {
+    shape: names for shape in {*_FROM_EXTENSION.values(), *_FROM_HOST.values()} if (names := _raw_fields(shape))
+}
+"""Only these frames hold JSON that the decoder passed over without looking closely."""
+
+_extension_decoder: msgspec.json.Decoder[ExtensionFrame] = msgspec.json.Decoder(ExtensionFrame)
+_host_decoder: msgspec.json.Decoder[HostFrame] = msgspec.json.Decoder(HostFrame)
+
+
+def encode(frame: Frame) -> bytes:
+    """The frame as a line with its newline. Raises `FrameError` when it would be too long or is not JSON."""
+    try:
+        line = _encoder.encode(frame)
+    except UnicodeEncodeError:
+        # A file name that is not UTF-8 arrives as lone surrogates.
+        line = _encoder.encode(_sound(frame))
+    if type(frame) in _RAW_FIELDS:
+        # Free-form parts may come from elsewhere with line breaks inside; this also proves they are JSON.
+        try:
+            line = msgspec.json.format(line, indent=-1)
+        except UNREADABLE as error:
+            raise FrameError(f"{_name(frame)}: a part is not JSON: {malformed(error, '', '').reason}") from None
+    if len(line) + 1 >= LINE_LIMIT:
+        raise FrameError(
+            f"{_name(frame)} would be a line of {len(line) + 1:,} bytes; extensions can read {LINE_LIMIT - 1:,}",
+            hint="Pass large data through a file and send its path.",
+        )
+    return line + b"\n"
+
+
+def decode(line: bytes) -> ExtensionFrame | Unknown | Malformed:
+    """Read one line an extension wrote, with or without its line end. Never raises."""
+    try:
+        frame = _extension_decoder.decode(line)
+        if type(frame) not in _RAW_FIELDS or not _doubtful(frame, line):
+            return frame
+    except UNREADABLE:
+        pass
+    return reread(line, _FROM_EXTENSION, _extension_decoder)
+
+
+def decode_host(line: bytes) -> HostFrame | Unknown | Malformed:
+    """The other direction: what an extension's side, a transcript or a trace reads. Never raises."""
+    try:
+        frame = _host_decoder.decode(line)
+        if type(frame) not in _RAW_FIELDS or not _doubtful(frame, line):
+            return frame
+    except UNREADABLE:
+        pass
+    return reread(line, _FROM_HOST, _host_decoder)
+
+
+def strip_bom(first_line: bytes) -> bytes:
+    """Some editors and runtimes begin a stream with a byte order mark; only its first line may have one."""
+    return first_line.removeprefix(_BOM)
+
+
+def pack(value: Any) -> Raw:
+    """Free-form JSON for a frame. Raises `FrameError` for what JSON cannot say."""
+    try:
+        try:
+            encoded = _encoder.encode(value)
+        except UnicodeEncodeError:
+            encoded = _encoder.encode(_sound(value))
+        # The encoder writes null for NaN and infinity, so only a value with a null in it needs a look.
+        if b"null" in encoded and not _finite(value):
+            raise FrameError("NaN and infinity are not JSON")
+    except RecursionError:
+        raise FrameError("the value is nested too deeply") from None
+    return Raw(encoded)
+
+
+def unpack(raw: Raw | UnsetType) -> Any:
+    """The value of a frame's free-form part, None when absent. Raises `FrameError` when it cannot be represented."""
+    if raw is UNSET:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except UNREADABLE as error:
+        raise FrameError(malformed(error, "", "").reason) from None
+
+
+def unpack_object(raw: Raw | UnsetType) -> dict[str, Any]:
+    """The same where only an object makes sense: arguments, parameters, a schema. Absent is empty."""
+    value = unpack(raw)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise FrameError("it must be a JSON object")
+    return value
+
+
+def _doubtful(frame: ExtensionFrame | HostFrame, line: bytes) -> bool:
+    """Did the exact decoder let something pass in a free-form part, or in what an interceptor says?"""
+    for name in _RAW_FIELDS[type(frame)]:
+        raw = getattr(frame, name)
+        if raw is not UNSET and (raw == _NULL or not _is_utf8(raw)):
+            return True
+    return type(frame) is EventInterceptResponse and says_twice(line)
+
+
+def _is_utf8(raw: Raw) -> bool:
+    text = bytes(raw)
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _sound(value: _Value) -> _Value:
+    """The same value with every string fit for UTF-8."""
+    match value:
+        case str():
+            sound: Any = scrub(value)
+        case Struct():
+            sound = type(value)(**{name: _sound(getattr(value, name)) for name in value.__struct_fields__})
+        case dict():
+            sound = {_sound(key): _sound(item) for key, item in value.items()}
+        case list() | tuple():
+            sound = type(value)([_sound(item) for item in value])
+        case _:
+            return value
+    return sound  # type: ignore[no-any-return]  # each branch rebuilds the type it was given
+
+
+def _finite(value: Any) -> bool:
+    match value:
+        case float():
+            return math.isfinite(value)
+        case dict():
+            return all(map(_finite, value.values()))
+        case list() | tuple():
+            return all(map(_finite, value))
+    return True
+
+
+def _name(frame: Frame) -> str:
+    return str(frame.__struct_config__.tag)
