@@ -1,5 +1,9 @@
 """Each benchmark runs, in little; figures are never judged here, where other tests compete for the machine."""
 
+import shutil
+
+import channel
+import pytest
 import session_log
 import startup
 from report import Measured
@@ -14,6 +18,12 @@ def test_the_startup_benchmark_measures_every_goal() -> None:
 def test_the_session_benchmark_measures_every_goal() -> None:
     measured = session_log.run(rounds=2, records=200)
     assert [len(goal.values) for goal in measured] == [2, 2, 2]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler for the program at the other end")
+def test_the_channel_benchmark_measures_every_goal() -> None:
+    measured = channel.run(rounds=2, calls=50)
+    assert measured and all(len(goal.values) == 2 for goal in measured)
 
 
 def test_a_goal_is_met_by_its_median_and_not_far_missed_by_its_upper_quartile() -> None:

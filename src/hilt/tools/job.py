@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from hilt.tools.output import create, discard
-from hilt.tools.processes import Held, Process, find, pidfds_work, signal_group
+from hilt.transport.processes import Held, Process, find, mark, pidfds_work, signal_group
 
 Ending: TypeAlias = Literal["exit", "timeout", "flood", "left"]
 """`left`: whoever asked for the command went away."""
@@ -133,16 +133,8 @@ class Job:
         return child
 
     def _environment(self) -> dict[str, str]:
-        outer = os.environ.get("HILT_CALL", "")
-        return {
-            **os.environ,
-            **self._command.environment,
-            "AI_AGENT": "hilt",
-            "AGENT": "hilt",
-            "HILT": "1",
-            # Markers add up, so that an outer hilt also finds what an inner one started.
-            "HILT_CALL": f"{outer}.{self._marker}".lstrip("."),
-        }
+        environment = {**os.environ, **self._command.environment, "AI_AGENT": "hilt", "AGENT": "hilt", "HILT": "1"}
+        return mark(environment, self._marker)
 
     async def _until_over(self, child: "subprocess.Popen[bytes]") -> Ending:
         """Wait until the command exits or must be ended, and say which."""

@@ -1,6 +1,6 @@
-"""Everything a command started, however far it strayed, and how to end it.
+"""Everything a program started, however far it strayed, and how to end it.
 
-A command's processes are its process group, the descendants of its leader, and whoever carries its
+A program's processes are its process group, the descendants of its leader, and whoever carries its
 marker in the environment: `setsid` and double forks leave the first two but not the third. They are
 held by pidfd, so that a signal never reaches a stranger who got a freed process id. Without pidfds
 (not Linux) only the group is known.
@@ -9,10 +9,13 @@ held by pidfd, so that a signal never reaches a stranger who got a freed process
 import os
 import select
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+
+_VARIABLE = "HILT_CALL"
+_PIECE = 32 * 1024
 
 
 class Process(Struct, frozen=True):
@@ -32,21 +35,49 @@ def pidfds_work() -> bool:
         return False
 
 
+def mark(environment: Mapping[str, str], marker: str) -> dict[str, str]:
+    """The environment by which everything started in it is found again."""
+    # Markers add up, so that an outer hilt also finds what an inner one started.
+    outer = environment.get(_VARIABLE) or os.environ.get(_VARIABLE, "")
+    return {**environment, _VARIABLE: f"{outer}.{marker}".lstrip(".")}
+
+
 def find(leader: int, marker: str) -> list[Process]:
-    """The living processes of a command, by one walk through /proc. Blocks for some milliseconds."""
-    everyone = {process.pid: process for process in _everyone()}
-    ours = {pid for pid, process in everyone.items() if pid == leader or process.group == leader}
-    ours |= {pid for pid in everyone if pid not in ours and _carries(pid, marker.encode())}
+    """The living processes of a program, by one walk through /proc. Blocks for some milliseconds."""
+    return find_each([(leader, marker)])[0]
+
+
+def find_each(programs: Sequence[tuple[int, str]]) -> list[list[Process]]:
+    """The same for several programs, given as leader and marker, still by one walk."""
+    everyone: dict[int, Process] = {}
+    environments: dict[int, bytes] = {}
     children: dict[int, list[int]] = {}
-    for process in everyone.values():
+    for process in _everyone():
+        everyone[process.pid] = process
+        environments[process.pid] = _read(f"/proc/{process.pid}/environ")  # at once: some do not live long
         children.setdefault(process.parent, []).append(process.pid)
+    found = []
+    for leader, marker in programs:
+        mark = marker.encode()
+        ours = {pid for pid, process in everyone.items() if leader in (pid, process.group)}
+        ours |= {pid for pid, environment in environments.items() if mark in environment}
+        _add_descendants(ours, children)
+        ours.discard(os.getpid())
+        found.append([everyone[pid] for pid in ours])
+    return found
+
+
+def in_group(group: int) -> list[Process]:
+    """The living processes of one process group. Blocks like `find`, but for half the time."""
+    return [process for process in _everyone() if process.group == group]
+
+
+def _add_descendants(ours: set[int], children: Mapping[int, list[int]]) -> None:
     waiting = list(ours)
     while waiting:
         fresh = [child for child in children.get(waiting.pop(), ()) if child not in ours]
         ours.update(fresh)
         waiting += fresh
-    ours.discard(os.getpid())
-    return [everyone[pid] for pid in ours]
 
 
 def _everyone() -> Iterator[Process]:
@@ -55,16 +86,18 @@ def _everyone() -> Iterator[Process]:
             pids = [int(entry.name) for entry in entries if entry.name.isdecimal()]
     except OSError:
         return
-    for pid in pids:
+    # The newest first: who lives only for a moment would be gone by the time the others have been looked at.
+    # Numbers are given out in rising order and then from the beginning; the last field here is the latest.
+    latest = int((_read("/proc/loadavg").split() or [b"0"])[-1])
+    for pid in sorted(pids, key=lambda pid: (pid > latest, -pid)):
         if process := _look(pid):
             yield process
 
 
 def _look(pid: int) -> Process | None:
     """None when it is gone, or a zombie: only its parent can do anything about that."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+    status = _read(f"/proc/{pid}/stat")
+    if not status:
         return None
     # The name in parentheses may hold anything; the fields after the last one are plain.
     fields = status[status.rindex(b")") + 2 :].split()
@@ -73,11 +106,21 @@ def _look(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[2]), int(fields[19]))
 
 
-def _carries(pid: int, marker: bytes) -> bool:
+def _read(path: str) -> bytes:
+    """The whole file, or nothing: it is another user's, or gone. With as few calls as can be, for there are many."""
+    pieces = []
     try:
-        return marker in Path(f"/proc/{pid}/environ").read_bytes()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while piece := os.read(fd, _PIECE):
+                pieces.append(piece)
+                if len(piece) < _PIECE:
+                    break
+        finally:
+            os.close(fd)
     except OSError:
-        return False  # another user's, or gone
+        return b""
+    return b"".join(pieces)
 
 
 class Held:

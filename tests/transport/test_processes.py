@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from hilt.tools.processes import Held, find
+from hilt.transport.processes import Held, find
 from tools.kit import until
 
 

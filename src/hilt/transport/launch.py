@@ -1,0 +1,138 @@
+"""Starting one program: its pipes, its log, its process. Runs in a thread, for fork and exec may take a while.
+
+Whatever goes wrong, every descriptor is closed again; whoever asked and has left meanwhile leaves no process behind.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import Struct
+
+from hilt.errors import StartError
+from hilt.transport.diagnosis import check, explain
+from hilt.transport.leash import fasten, leash
+from hilt.transport.processes import mark, pidfds_work, signal_group
+from hilt.transport.stderr import Log
+from hilt.transport.trampoline import Limits, Pipes, wrap
+
+_REAPING = 1.0
+PIDFDS = pidfds_work()
+
+
+class Spec(Struct, frozen=True):
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    """The whole of it; only the marker by which its processes are found is added, and `PIGLET_FD` where it applies."""
+    pipes: Pipes = "stdio"
+    """`stdio`: lines on stdin and stdout. `fd34`: the program reads from 3 and writes to 4, and stdin is empty."""
+    stderr_path: Path | None = None
+    """Where its complaints are kept, besides the last lines in memory."""
+    limits: Limits = Limits()
+    grace: float = 2.0
+    """Seconds to end by itself, once told to, before signals follow."""
+
+
+class Launched(Struct, frozen=True):
+    """A running program, and our ends of its pipes. Whoever has it must close it."""
+
+    process: "subprocess.Popen[bytes]"
+    pidfd: int | None
+    marker: str
+    write: int
+    read: int
+    stderr: int
+    log: Log | None
+
+    def dispose(self) -> None:
+        """End it at once. Blocks for some milliseconds."""
+        _kill(self.process)
+        for fd in (self.write, self.read, self.stderr, self.pidfd):
+            if fd is not None:
+                os.close(fd)
+        if self.log:
+            self.log.close()
+
+
+class Launch:
+    """One start that may be given up on at any moment, by another thread."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._lock = threading.Lock()
+        self._launched: Launched | None = None
+        self._abandoned = False
+
+    def run(self) -> Launched:
+        """Raises StartError."""
+        try:
+            check(self._spec.argv, self._spec.cwd, self._spec.env)
+            launched = _launch(self._spec)
+        except (OSError, ValueError) as error:
+            raise explain(error, self._spec.argv[0]) from error
+        with self._lock:
+            self._launched = launched
+            unwanted = self._abandoned
+        if unwanted:
+            launched.dispose()
+            raise StartError(f"{self._spec.argv[0]} is no longer wanted")
+        return launched
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more: what runs or will run is ended."""
+        with self._lock:
+            self._abandoned = True
+            launched = self._launched
+        if launched:
+            launched.dispose()
+
+
+def _launch(spec: Spec) -> Launched:
+    marker = os.urandom(8).hex()
+    env = mark(spec.env, marker)
+    if spec.pipes == "fd34":
+        env["PIGLET_FD"] = "1"
+    with ExitStack() as theirs, ExitStack() as ours:
+        fds = []
+        for our_end in (1, 0, 0):
+            pipe = os.pipe()
+            ours.callback(os.close, pipe[our_end])
+            theirs.callback(os.close, pipe[1 - our_end])
+            fds.append(pipe)
+        (stdin, write), (read, stdout), (complaints, stderr) = fds
+        passed = theirs.enter_context(leash())
+        process = subprocess.Popen(
+            wrap(spec.argv, spec.pipes, spec.limits),
+            cwd=spec.cwd,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=passed,
+            close_fds=True,
+            start_new_session=True,
+        )
+        ours.callback(_kill, process)
+        fasten(passed, process.pid)
+        pidfd = os.pidfd_open(process.pid) if PIDFDS else None
+        ours.pop_all()
+    log = Log(spec.stderr_path) if spec.stderr_path else None
+    return Launched(process, pidfd, marker, write, read, complaints, log)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    signal_group(process.pid, signal.SIGKILL)
+    reap(process)
+
+
+def reap(process: "subprocess.Popen[bytes]") -> None:
+    """Wait for one that has been killed, but not for ever."""
+    try:
+        process.wait(_REAPING)
+    except subprocess.TimeoutExpired:
+        pass  # stuck in the kernel; nothing more can be done about it from here
