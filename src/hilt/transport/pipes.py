@@ -7,6 +7,7 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from hilt.transport.outbox import Bytes
@@ -48,13 +49,15 @@ class _PipeEnd:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._loop: asyncio.AbstractEventLoop | None = None
-        """The loop that watches it, if any."""
+        self._stop_watching: Callable[[], object] | None = None
+        """Given while the loop watches it."""
         self._may_grow = True
         os.set_blocking(fd, False)
 
     def unwatch(self) -> None:
-        raise NotImplementedError
+        if self._stop_watching:
+            self._stop_watching()
+            self._stop_watching = None
 
     def close(self) -> None:
         self.unwatch()
@@ -84,14 +87,10 @@ class PipeSource(_PipeEnd):
         return data
 
     def watch(self, ready: Callable[[], object]) -> None:
-        if self._loop is None and self._fd >= 0:
-            self._loop = asyncio.get_running_loop()
-            self._loop.add_reader(self._fd, ready)
-
-    def unwatch(self) -> None:
-        if self._loop:
-            self._loop.remove_reader(self._fd)
-            self._loop = None
+        if self._stop_watching is None and self._fd >= 0:
+            loop = asyncio.get_running_loop()
+            loop.add_reader(self._fd, ready)
+            self._stop_watching = partial(loop.remove_reader, self._fd)
 
 
 class PipeSink(_PipeEnd):
@@ -109,11 +108,7 @@ class PipeSink(_PipeEnd):
         return written
 
     def watch(self, ready: Callable[[], object]) -> None:
-        if self._loop is None and self._fd >= 0:
-            self._loop = asyncio.get_running_loop()
-            self._loop.add_writer(self._fd, ready)
-
-    def unwatch(self) -> None:
-        if self._loop:
-            self._loop.remove_writer(self._fd)
-            self._loop = None
+        if self._stop_watching is None and self._fd >= 0:
+            loop = asyncio.get_running_loop()
+            loop.add_writer(self._fd, ready)
+            self._stop_watching = partial(loop.remove_writer, self._fd)
