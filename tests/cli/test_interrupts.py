@@ -138,3 +138,12 @@ def test_a_prompt_that_begins_with_the_name_of_a_verb_is_a_prompt(tmp_path: Path
     hilt = Hilt(tmp_path)
     done = hilt.run("-p", "rpc", "calls", "hang", *hilt.script(says("why?", expect={"contains": "rpc calls hang"})))
     assert (done.code, done.out) == (0, "why?\n")
+
+
+def test_commands_end_with_a_hilt_that_is_killed(tmp_path: Path) -> None:
+    hilt, mark, flags = sleeper(tmp_path)
+    with hilt.started("-p", "go", *flags) as process:
+        until(lambda: bool(running_with(f"sleep\0{mark}")), "the command's start")
+        process.kill()
+        process.wait(DEADLINE)
+        wait_gone(mark)

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from hilt.tools.output import create, discard
+from hilt.transport.leash import fasten, leash
 from hilt.transport.processes import Held, Process, find, mark, pidfds_work, signal_group
 
 Ending: TypeAlias = Literal["exit", "timeout", "flood", "left"]
@@ -113,16 +114,19 @@ class Job:
         """Start the command. In a thread: fork and exec may take a while."""
         fd = create(self.output)
         try:
-            child = subprocess.Popen(
-                ["/bin/sh", "-c", self._command.text],
-                cwd=self._command.cwd,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=fd,
-                stderr=fd,
-                start_new_session=True,
-                close_fds=True,
-            )
+            with leash() as held:
+                child = subprocess.Popen(
+                    ["/bin/sh", "-c", self._command.text],
+                    cwd=self._command.cwd,
+                    env=self._environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=fd,
+                    stderr=fd,
+                    start_new_session=True,
+                    close_fds=True,
+                    pass_fds=held,
+                )
+                fasten(held, child.pid)
         finally:
             os.close(fd)
         with self._lock:
