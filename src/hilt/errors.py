@@ -3,6 +3,7 @@
 HiltError                    .hint: one line telling the user what to do
 ├─ UsageError                the command line or an RPC line cannot be understood
 ├─ ConfigError               a file the user wrote is wrong; names the file
+│  └─ ManifestError          an extension's manifest cannot be used; names the file and the field
 ├─ ProviderError             the model's API failed
 │  ├─ AuthError              the key is missing or refused; never retried
 │  ├─ BadRequest             the API will not take this request; never retried
@@ -12,6 +13,12 @@ HiltError                    .hint: one line telling the user what to do
 ├─ FrameError                a message to or from an extension cannot be put on one line, or read from it
 ├─ ToolError                 a tool cannot do what was asked; the text is for the model
 ├─ SessionError              a session file cannot be opened, written or found
+├─ ExtensionError            .extension: whose; always named in the message
+│  ├─ ExtensionStartError    it cannot be started, or does not complete the handshake
+│  ├─ ExtensionTimeout       it did not answer in time
+│  ├─ ExtensionGone          it ended, or was ended, before it answered
+│  ├─ ExtensionProtocolError its answer cannot be used
+│  └─ ExtensionFailure       it answered that it failed
 └─ TransportError            a child process or the pipe to it failed
    ├─ StartError             a program cannot be started; .transient when trying later may help
    ├─ ChannelClosed          nobody is left at the other end, or the channel was closed
@@ -36,6 +43,10 @@ class UsageError(HiltError):
 
 
 class ConfigError(HiltError):
+    pass
+
+
+class ManifestError(ConfigError):
     pass
 
 
@@ -76,6 +87,35 @@ class ToolError(HiltError):
 
 
 class SessionError(HiltError):
+    pass
+
+
+class ExtensionError(HiltError):
+    def __init__(self, extension: str, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.extension = extension
+
+
+class ExtensionStartError(ExtensionError):
+    def __init__(self, extension: str, message: str, *, hint: str = "", transient: bool = False) -> None:
+        super().__init__(extension, message, hint=hint)
+        self.transient = transient
+        """Whether trying again later may help, without anybody changing anything."""
+
+
+class ExtensionTimeout(ExtensionError):
+    pass
+
+
+class ExtensionGone(ExtensionError):
+    pass
+
+
+class ExtensionProtocolError(ExtensionError):
+    pass
+
+
+class ExtensionFailure(ExtensionError):
     pass
 
 

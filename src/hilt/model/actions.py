@@ -4,6 +4,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from hilt.model.content import Args
+from hilt.model.extensions import NoteLevel, Panel
+
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "yolo"]
 
 
@@ -57,6 +60,71 @@ class Rename(Struct, frozen=True, tag_field="action", tag="rename"):
     title: str
 
 
+class ToolPrompt(Struct, frozen=True, tag_field="action", tag="tool_prompt"):
+    """Call this tool, then send `prompt` to the model with what it returned."""
+
+    tool_name: str
+    tool_args: Args
+    prompt: str
+
+
+class OpenPanel(Struct, frozen=True, tag_field="action", tag="open_panel"):
+    """Show this panel in place of any other."""
+
+    open_panel: Panel
+
+
+class RenderPanel(Struct, frozen=True, tag_field="action", tag="render_panel"):
+    """Show this in the open panel of the same owner and id. An empty title keeps the old one."""
+
+    panel: Panel
+
+
+class ClosePanel(Struct, frozen=True, tag_field="action", tag="close_panel"):
+    panel_id: str
+
+
+class Notify(Struct, frozen=True, tag_field="action", tag="notify"):
+    """Show a note; it goes when the user sends the next prompt."""
+
+    level: NoteLevel
+    message: str
+
+
+class ClearNotes(Struct, frozen=True, tag_field="action", tag="clear_notes"):
+    pass
+
+
+class Submit(Struct, frozen=True, tag_field="action", tag="submit"):
+    """Send this to the model, though the user did not ask for it."""
+
+    text: str
+
+
+class Settle(Struct, frozen=True, tag_field="action", tag="settle"):
+    """The owner is gone: close what it had open."""
+
+    reason: str
+
+
 Action: TypeAlias = (
-    Prompt | Insert | Display | Noop | SwitchModel | Compact | Clear | Undo | SetPermissions | SetJail | Rename
+    Prompt
+    | Insert
+    | Display
+    | Noop
+    | SwitchModel
+    | Compact
+    | Clear
+    | Undo
+    | SetPermissions
+    | SetJail
+    | Rename
+    | ToolPrompt
+    | OpenPanel
+    | RenderPanel
+    | ClosePanel
+    | Notify
+    | ClearNotes
+    | Submit
+    | Settle
 )

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from hilt.model.actions import Action
 from hilt.model.content import Args, ResultBlock, Text
+from hilt.model.verdicts import GuardPolicy, Interceptable, Question, Verdict
 
 
 class Effect(StrEnum):
@@ -34,6 +35,8 @@ class Invocation(Struct, frozen=True):
     """Show a piece of output while the tool still runs."""
     shown: Preview | None = None
     """What the permission was given for, if one was needed: a tool that would now do anything else must refuse."""
+    chain: tuple[str, ...] = ()
+    """The tools that led to this call, outermost first, when an extension's tool called this one."""
 
 
 class ToolOutput(Struct, frozen=True):
@@ -44,6 +47,11 @@ class ToolOutput(Struct, frozen=True):
     @classmethod
     def of(cls, text: str, *, is_error: bool = False, **details: Any) -> "ToolOutput":
         return cls((Text(text),), is_error, details)
+
+
+Exposure: TypeAlias = Literal["direct", "deferred", "codemode", "model-only"]
+"""Who sees a tool. `direct`: all. `deferred`: the model knows its name only, until it is activated.
+`codemode`: programs only, not the model. `model-only`: the model, but no other extension."""
 
 
 class Tool(Struct, frozen=True):
@@ -57,6 +65,11 @@ class Tool(Struct, frozen=True):
     """Safe to run beside other calls of the same batch."""
     preview: Callable[[Args], Awaitable[Preview]] | None = None
     """What to show before it runs; without one the arguments are shown as JSON."""
+    exposure: Exposure = "direct"
+    interactive: bool = False
+    """It waits for a person: of no use where there is none."""
+    instructions: str = ""
+    """What the model should know about using this family of tools; part of the system prompt."""
 
 
 class Command(Struct, frozen=True):
@@ -68,4 +81,31 @@ class Command(Struct, frozen=True):
     """The arguments it takes, as shown in help: `[path]`."""
 
 
-Contribution: TypeAlias = Tool | Command
+class Shortcut(Struct, frozen=True):
+    key: str
+    """Such as `ctrl+g`; matched case-insensitively."""
+    description: str
+    run: Callable[[], Awaitable[tuple[Action, ...]]]
+
+
+class Interceptor(Struct, frozen=True):
+    """Asked before something happens; may refuse or change it."""
+
+    event: Interceptable
+    ask: Callable[[Question], Awaitable[Verdict]]
+    """The question is on its way when this returns, so that several can be asked at once. What is awaited raises
+    `ExtensionError` when there is no verdict, no later than the policy's timeout."""
+    priority: int = 0
+    """Higher is asked first; equals in the order of their owners."""
+    policy: GuardPolicy = GuardPolicy()
+
+
+class PromptSection(Struct, frozen=True):
+    """A part of the system prompt."""
+
+    title: str
+    content: str
+    order: int = 0
+
+
+Contribution: TypeAlias = Tool | Command | Shortcut | Interceptor | PromptSection

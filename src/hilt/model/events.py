@@ -7,15 +7,17 @@ already on disk.
 """
 
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hilt.model.actions import PermissionMode
 from hilt.model.content import Args, AssistantBlock, ResultBlock, UserBlock
 from hilt.model.conversation import StopReason, Usage
+from hilt.model.extensions import ExtensionState, NoteLevel, Panel
 from hilt.model.ports import PermissionRequest
 from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd, ToolUseStart
+from hilt.model.verdicts import Interceptable
 
 
 class UserMessageAdded(Struct, frozen=True, tag_field="type", tag="user_message"):
@@ -41,10 +43,24 @@ class AssistantMessageAdded(Struct, frozen=True, tag_field="type", tag="assistan
     time: datetime
 
 
+class AssistantReplaced(Struct, frozen=True, tag_field="type", tag="assistant_replace"):
+    """What was streamed since `assistant_start` is void: show `text` in its place, or nothing when it is suppressed.
+
+    A replaced message still comes as `assistant_message`; a suppressed one does not. The model sees the original.
+    """
+
+    text: str
+    suppressed: bool
+    extension: str
+    reason: str = ""
+
+
 class ToolCalled(Struct, frozen=True, tag_field="type", tag="tool_call"):
     id: str
     name: str
     args: Args
+    extension: str = ""
+    """Who made the call, when it was an extension and not the model."""
 
 
 class TurnEnded(Struct, frozen=True, tag_field="type", tag="turn_end"):
@@ -62,6 +78,7 @@ class ToolResultAdded(Struct, frozen=True, tag_field="type", tag="tool_result"):
     name: str
     is_error: bool
     content: tuple[ResultBlock, ...]
+    extension: str = ""
 
 
 class Done(Struct, frozen=True, tag_field="type", tag="done"):
@@ -127,6 +144,73 @@ class Inserted(Struct, frozen=True, tag_field="type", tag="ext_insert"):
     text: str
 
 
+class Notified(Struct, frozen=True, tag_field="type", tag="ext_notify"):
+    """A note. It is gone when `ext_clear_notes` names its extension."""
+
+    extension: str
+    level: NoteLevel
+    message: str
+
+
+class NotesCleared(Struct, frozen=True, tag_field="type", tag="ext_clear_notes"):
+    extension: str
+
+
+class PanelShown(Struct, frozen=True, tag_field="type", tag="ext_panel"):
+    """A panel was opened or drawn anew. There is at most one."""
+
+    extension: str
+    panel_id: str
+    title: str
+    lines: tuple[str, ...]
+    footer: str
+
+    @classmethod
+    def of(cls, extension: str, panel: Panel) -> "PanelShown":
+        return cls(extension, panel.id, panel.title, panel.lines, panel.footer)
+
+
+class PanelClosed(Struct, frozen=True, tag_field="type", tag="ext_panel_close"):
+    extension: str
+    panel_id: str
+    reason: str = ""
+    """Empty when its owner or the user closed it."""
+
+
+class ExtensionChanged(Struct, frozen=True, tag_field="type", tag="ext_status"):
+    extension: str
+    state: ExtensionState
+    reason: str = ""
+
+
+Deciding: TypeAlias = Literal["allow", "block", "rewrite", "replace", "suppress", "fail"]
+
+
+class Decided(Struct, frozen=True):
+    """One interceptor's part in a decision."""
+
+    extension: str
+    decision: Deciding
+    ms: float
+    reason: str = ""
+    """Why it refused, or why there was no verdict."""
+    applied: Literal["", "allow", "ask", "block"] = ""
+    """What was done in place of a verdict, when there was none."""
+    changed: Any = None
+    """The arguments or the text as it left them, when it changed them."""
+
+
+class Intercepted(Struct, frozen=True, tag_field="type", tag="interception"):
+    """Interceptors were asked; every one of them, in the order in which their answers counted."""
+
+    event: Interceptable
+    outcome: Literal["allowed", "blocked", "changed"]
+    decisions: tuple[Decided, ...]
+    id: str = ""
+    """The tool call, when it was about one."""
+    name: str = ""
+
+
 class QueueChanged(Struct, frozen=True, tag_field="type", tag="queue"):
     """Messages waiting for the running turn to end."""
 
@@ -154,6 +238,7 @@ Event: TypeAlias = (
     | ToolUseEnd
     | UsageReported
     | AssistantMessageAdded
+    | AssistantReplaced
     | ToolCalled
     | TurnEnded
     | ToolProgressed
@@ -168,6 +253,12 @@ Event: TypeAlias = (
     | PermissionAsked
     | Displayed
     | Inserted
+    | Notified
+    | NotesCleared
+    | PanelShown
+    | PanelClosed
+    | ExtensionChanged
+    | Intercepted
     | QueueChanged
     | StateChanged
 )

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from hilt.model.content import Args
 from hilt.model.contributions import Effect, Preview
+from hilt.model.extensions import ExtensionStatus, Reloaded
 from hilt.model.stream import ModelRequest, StreamItem
 
 
@@ -32,6 +33,10 @@ class PermissionRequest(Struct, frozen=True):
     effect: Effect
     args: Args
     preview: Preview
+    rewritten_by: tuple[str, ...] = ()
+    """The interceptors that changed what the model asked for."""
+    unchecked_by: tuple[str, ...] = ()
+    """The guards that gave no verdict, each with the reason; the question is then whether to go on without them."""
 
 
 Scope: TypeAlias = Literal["once", "tool", "prefix", "session"]
@@ -49,3 +54,22 @@ class Approver(Protocol):
     """Someone who can be asked before a tool writes or executes."""
 
     async def ask(self, request: PermissionRequest) -> PermissionAnswer: ...
+
+
+class Extensions(Protocol):
+    """The programs that extend the agent, for whoever shows or steers them."""
+
+    def statuses(self) -> tuple[ExtensionStatus, ...]: ...
+
+    async def reload(self, name: str = "") -> Reloaded:
+        """Start one, or all, anew. The old process stays until the new one is up, and for good if it is not."""
+
+    async def settled(self) -> None:
+        """Wait, but not for long, until those that are being started have said what they offer."""
+
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None: ...
+
+    def panel_resize(self, extension: str, panel_id: str, width: int, height: int) -> None: ...
+
+    def panel_closed(self, extension: str, panel_id: str) -> None:
+        """The user closed it, or another took its place."""

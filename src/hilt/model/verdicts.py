@@ -1,13 +1,36 @@
-"""What an interceptor decided. A missing or unusable answer is not among them: that is a failed guard."""
+"""What an interceptor is asked, and what it decided. A missing or unusable answer is no verdict but a failed guard."""
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hilt.model.content import Args
 
 Interceptable: TypeAlias = Literal["tool_call", "turn_start", "assistant_message", "before_agent_start"]
 """The moments at which interceptors are asked."""
+
+
+class Question(Struct, frozen=True, eq=False):
+    """May this happen? Which fields belong to which event is said beside them."""
+
+    event: Interceptable
+    tool_id: str = ""
+    tool_name: str = ""
+    tool_args: Args = field(default_factory=dict)
+    """`tool_call`: as rewritten so far."""
+    step: int = 0
+    """`turn_start`: counts from 1 for each prompt."""
+    text: str = ""
+    """`assistant_message`: its text blocks, a line break between them."""
+    system_prompt: str = ""
+    """`before_agent_start`: as replaced so far."""
+    origin: str = ""
+    """The extension that started it, when one did."""
+    session_id: str = ""
+    run_id: str = ""
+    cwd: str = ""
+    provider: str = ""
+    model: str = ""
 
 
 class Allow(Struct, frozen=True, tag_field="verdict", tag="allow"):
@@ -38,3 +61,17 @@ class SystemPrompt(Struct, frozen=True, tag_field="verdict", tag="system_prompt"
 
 
 Verdict: TypeAlias = Allow | Block | Rewrite | ReplaceText | SystemPrompt
+
+
+OnFailure: TypeAlias = Literal["allow", "ask", "block"]
+
+
+class GuardPolicy(Struct, frozen=True):
+    """What holds when an interceptor does not give a verdict."""
+
+    on_failure: OnFailure | None = None
+    """None leaves it to the user's settings."""
+    timeout: float = 5.0
+    """Seconds it may take to answer."""
+    required: bool = False
+    """Nothing it guards may happen without it."""

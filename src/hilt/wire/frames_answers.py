@@ -5,8 +5,8 @@ from typing import TypeAlias, assert_never
 from msgspec import UNSET, Struct
 
 from hilt.errors import FrameError
-from hilt.model.actions import Display, Insert, Noop, Prompt
-from hilt.model.content import Args
+from hilt.model.actions import Display, Insert, Noop, OpenPanel, Prompt, ToolPrompt
+from hilt.model.extensions import Panel
 from hilt.model.verdicts import Allow, Block, Interceptable, ReplaceText, Rewrite, SystemPrompt, Verdict
 from hilt.wire.frames import unpack_object
 from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, Malformed, PanelSpec
@@ -20,27 +20,13 @@ SYSTEM_PROMPT_LIMIT = 1024 * 1024
 """Bytes."""
 
 
-class ShowPanel(Struct, frozen=True):
-    """Open this panel, owned by the extension that has the command."""
-
-    panel: PanelSpec
-
-
-class ToolPrompt(Struct, frozen=True):
-    """Call this tool, then send `prompt` to the model with what it returned."""
-
-    tool_name: str
-    tool_args: Args
-    prompt: str
-
-
 class CommandFailed(Struct, frozen=True):
     """The extension reports a failure, or its answer cannot be carried out."""
 
     message: str
 
 
-CommandAnswer: TypeAlias = Prompt | Insert | Display | Noop | ShowPanel | ToolPrompt | CommandFailed
+CommandAnswer: TypeAlias = Prompt | Insert | Display | Noop | OpenPanel | ToolPrompt | CommandFailed
 
 
 def command_answer(response: CommandResponse) -> CommandAnswer:
@@ -56,11 +42,15 @@ def command_answer(response: CommandResponse) -> CommandAnswer:
         case "display":
             return Display(response.display)
         case "open_panel":
-            return Noop() if response.open_panel is UNSET else ShowPanel(response.open_panel)
+            return Noop() if response.open_panel is UNSET else OpenPanel(panel(response.open_panel))
         case "tool_prompt":
             return _tool_prompt(response)
         case unknown:
             return CommandFailed(f"unknown action {unknown[:64]}")
+
+
+def panel(spec: PanelSpec) -> Panel:
+    return Panel(spec.id, spec.title, spec.lines, spec.footer)
 
 
 def verdict(response: EventInterceptResponse, event: Interceptable) -> Verdict | Malformed:

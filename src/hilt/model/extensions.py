@@ -1,0 +1,64 @@
+"""Extensions as the rest of the program sees them: how they are, what they show."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+NoteLevel: TypeAlias = Literal["info", "success", "warn", "error"]
+
+ExtensionState: TypeAlias = Literal["starting", "ready", "restarting", "failed", "disabled", "stopped", "untrusted"]
+
+
+class Panel(Struct, frozen=True):
+    """Lines an extension draws. What they contain is a stranger's: clean it before a terminal gets it."""
+
+    id: str
+    title: str = ""
+    lines: tuple[str, ...] = ()
+    footer: str = ""
+
+
+class Note(Struct, frozen=True):
+    extension: str
+    level: NoteLevel
+    message: str
+
+
+class ExtensionStatus(Struct, frozen=True):
+    name: str
+    version: str
+    dialect: Literal["frames", "jsonrpc"]
+    state: ExtensionState
+    source: str
+    """Where it was found: `flag`, `user` or `project`."""
+    directory: str
+    pid: int | None = None
+    restarts: int = 0
+    reason: str = ""
+    """Why it is not ready, or what the user should know about it."""
+    tools: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    guards: tuple[str, ...] = ()
+    """What it intercepts."""
+    events_lost: int = 0
+    """Events that gave way to newer ones because it did not read them."""
+    mistakes: int = 0
+    """Lines from it that could not be used."""
+    unchecked: int = 0
+    """Times it gave no verdict when it was asked for one."""
+
+
+class Reloaded(Struct, frozen=True):
+    """What became of a reload."""
+
+    stopped: int
+    loaded: int
+    ready: int
+    problems: tuple[str, ...] = ()
+    """One for each that could not be loaded, naming it and what goes on instead."""
+
+    def __str__(self) -> str:
+        told = f"reloaded: {self.stopped} stopped, {self.loaded} loaded ({self.ready} ready)"
+        if self.problems:
+            told += f", {len(self.problems)} error" + "s" * (len(self.problems) > 1)
+        return "\n".join([told, *self.problems])
