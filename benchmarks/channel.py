@@ -5,17 +5,15 @@ Both talk to the same program, compiled on the spot, on one core, in turns.
 
 import asyncio
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import TypeAlias
 
+from programs import compiled
 from report import Measured
+from rounds import concurrent, one_core, ratios, sequential
 
 from hilt.transport.channels import Channel
 from hilt.transport.launch import Spec
@@ -81,39 +79,21 @@ class Ours:
 
 
 def run(rounds: int = ROUNDS, calls: int = CALLS) -> list[Measured]:
-    if shutil.which("cc") is None:
-        print("channel: no C compiler, so nothing to measure against", file=sys.stderr)
-        return []
-    with tempfile.TemporaryDirectory() as folder, _one_core():
-        echo = Path(folder, "echo")
-        subprocess.run(["cc", "-O2", "-o", echo, Path(__file__).with_name("echo.c")], check=True)
-        return asyncio.run(_measure(echo, rounds, calls))
-
-
-class _one_core:  # noqa: N801  # reads as what it does
-    """Across cores, waking the other process costs more than everything measured here."""
-
-    def __enter__(self) -> None:
-        self._cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {min(self._cores)})
-
-    def __exit__(self, *_: object) -> None:
-        os.sched_setaffinity(0, self._cores)
+    with compiled("echo") as folder:
+        if folder is None:
+            return []
+        with one_core():
+            return asyncio.run(_measure(folder / "echo", rounds, calls))
 
 
 async def _measure(echo: Path, rounds: int, calls: int) -> list[Measured]:
-    alone: list[float] = []
-    eight: list[float] = []
     with subprocess.Popen([echo], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: ASYNC220
         assert process.stdin and process.stdout
         raw = Raw(process.stdout.fileno(), process.stdin.fileno())
         async with started(Spec((str(echo),), echo.parent, {})) as child:
-            ours = Ours(child.channel)
-            for _ in range(rounds):
-                base, measured = await _sequential(raw.call, calls), await _sequential(ours.call, calls)
-                alone.append(measured / base)
-                base, measured = await _concurrent(raw.call, calls), await _concurrent(ours.call, calls)
-                eight.append(measured / base)
+            base, work = partial(_call, raw.call), partial(_call, Ours(child.channel).call)
+            alone = await ratios(rounds, partial(sequential, base, calls), partial(sequential, work, calls))
+            eight = await ratios(rounds, partial(concurrent, base, calls, 8), partial(concurrent, work, calls, 8))
         raw.close()
         process.stdin.close()
     return [
@@ -122,28 +102,8 @@ async def _measure(echo: Path, rounds: int, calls: int) -> list[Measured]:
     ]
 
 
-async def _sequential(call: Call, calls: int) -> float:
-    """Seconds of the median call."""
-    taken = []
-    for _ in range(calls):
-        begun = time.perf_counter()
-        assert await call(LINE) == LINE
-        taken.append(time.perf_counter() - begun)
-    return median(taken)
-
-
-async def _concurrent(call: Call, calls: int) -> float:
-    """Seconds for all."""
-
-    async def caller() -> None:
-        for _ in range(calls // 8):
-            await call(LINE)
-
-    begun = time.perf_counter()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(8):
-            group.create_task(caller())
-    return time.perf_counter() - begun
+async def _call(call: Call) -> None:
+    assert await call(LINE) == LINE
 
 
 if __name__ == "__main__":

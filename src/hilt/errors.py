@@ -47,7 +47,10 @@ class ConfigError(HiltError):
 
 
 class ManifestError(ConfigError):
-    pass
+    def __init__(self, message: str, *, hint: str = "", extension: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.extension = extension
+        """Whose it is, when the manifest says at least that."""
 
 
 class ProviderError(HiltError):

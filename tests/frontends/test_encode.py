@@ -69,8 +69,18 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
         events.Retrying(2, 6, 500, "busy"),
         {"type": "retry", "attempt": 2, "attempts": 6, "delay_ms": 500, "reason": "busy"},
     ),
-    (events.CompactionStarted(True, 9), {"type": "compact_start", "automatic": True, "tokens": 9}),
-    (events.CompactionDone("short"), {"type": "compact_done", "summary": "short"}),
+    (
+        events.CompactionStarted(True, 9, 3, "c"),
+        {"type": "compact_start", "automatic": True, "tokens": 9, "messages": 3, "id": "c"},
+    ),
+    (
+        events.CompactionDone("short", 2, 1, "c"),
+        {"type": "compact_done", "summary": "short", "tokens": 2, "messages": 1, "id": "c"},
+    ),
+    (
+        events.CompactionFailed("oh", 2, 1, "c"),
+        {"type": "compact_failed", "error": "oh", "tokens": 2, "messages": 1, "id": "c"},
+    ),
     (events.Noticed("warn", "oh"), {"type": "notice", "level": "warn", "message": "oh"}),
     (
         events.PermissionDecided("c1", "bash", True, "user"),

@@ -14,6 +14,7 @@ from hilt.agent.permissions import Permissions
 from hilt.agent.retry import RetryPolicy
 from hilt.agent.session import ActiveModel, Parts, Session
 from hilt.errors import BadRequest, UsageError
+from hilt.frontends.encode import public
 from hilt.model.contributions import Contribution, Effect, Invocation, Tool, ToolOutput
 from hilt.model.conversation import AssistantMessage, ToolMessage, tool_calls, user_text
 from hilt.model.events import Event
@@ -90,7 +91,8 @@ class Harness:
             return found[number - 1]
 
     def kinds(self) -> list[str]:
-        return [type(event).__struct_config__.tag for event in self.events]  # type: ignore[misc]
+        """What a face is told, by type."""
+        return [type(event).__struct_config__.tag for event in self.events if public(event)]  # type: ignore[misc]
 
     def of(self, kind: type[Any]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]

@@ -108,6 +108,7 @@ HOST_LINES: dict[bytes, t.HostFrame] = {
         host_version="1.0",
     ),
     b'{"type":"command_invoked","id":"101500000001","name":"demo"}': t.CommandInvoked("101500000001", "demo"),
+    b'{"type":"shortcut_invoked","id":"7","key":"ctrl+g"}': t.ShortcutInvoked("7", "ctrl+g"),
     b'{"type":"command_invoked","id":"101501000001","name":"demo","args":"a  b"}': t.CommandInvoked(
         "101501000001", "demo", "a  b"
     ),

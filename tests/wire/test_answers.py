@@ -3,12 +3,13 @@
 import pytest
 from msgspec import Raw
 
-from hilt.model.actions import Display, Insert, Noop, Prompt
+from hilt.model.actions import Display, Insert, Noop, OpenPanel, Prompt, ToolPrompt
+from hilt.model.extensions import Panel
 from hilt.model.verdicts import Allow, Block, Interceptable, ReplaceText, Rewrite, SystemPrompt, Verdict
 from hilt.wire import frames_answers as answers
 from hilt.wire.frames import decode
-from hilt.wire.frames_answers import CommandAnswer, CommandFailed, ShowPanel, ToolPrompt
-from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, Malformed, PanelSpec
+from hilt.wire.frames_answers import CommandAnswer, CommandFailed
+from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, Malformed
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, Malf
         (',"action":"prompt"', Noop()),
         (',"action":"insert","insert":"a\\nb"', Insert("a\nb")),
         (',"action":"display","display":"d"', Display("d")),
-        (',"action":"open_panel","open_panel":{"id":"p"}', ShowPanel(PanelSpec("p"))),
+        (',"action":"open_panel","open_panel":{"id":"p"}', OpenPanel(Panel("p"))),
         (',"action":"open_panel"', Noop()),
         (',"action":"tool_prompt","tool_name":"t","tool_args":{"a":1},"prompt":"p"', ToolPrompt("t", {"a": 1}, "p")),
         (',"action":"tool_prompt","tool_name":"t"', ToolPrompt("t", {}, "")),

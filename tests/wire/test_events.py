@@ -60,13 +60,13 @@ GOLDEN: list[tuple[Event, bytes]] = [
 
 @pytest.mark.parametrize(("event", "rest"), GOLDEN)
 def test_every_event_is_written_as_the_protocol_says(event: Event, rest: bytes) -> None:
-    assert encode(event) == b'{"type":"event","event":' + rest + b"}\n"
+    assert encode(event) == b'{"type":"event","event":' + rest + b"}"
 
 
 def test_what_all_events_share_comes_last_so_that_older_extensions_see_what_they_always_saw() -> None:
     stamped = events.stamp(events.turn_start(1), session_id="s", cwd="/w", sequence=7)
     assert encode(stamped) == (
-        b'{"type":"event","event":"turn_start","step":1,"session_id":"s","cwd":"/w","sequence":7}\n'
+        b'{"type":"event","event":"turn_start","step":1,"session_id":"s","cwd":"/w","sequence":7}'
     )
 
 

@@ -1,7 +1,7 @@
 """One stream of events, several listeners, one order."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypeAlias
 
 from hilt.model.events import Event
@@ -9,10 +9,14 @@ from hilt.model.events import Event
 Sink: TypeAlias = Callable[[Event], Awaitable[None]]
 """Takes one event. It may wait, which slows the agent down, but it must not raise."""
 
+_EARLY = 1000
+
 
 class Bus:
     def __init__(self) -> None:
         self._sinks: list[Sink] = []
+        self._early: list[Event] | None = []
+        """What was told before there was a face to show it; None once there has been one."""
 
     @contextmanager
     def subscribed(self, sink: Sink) -> Iterator[None]:
@@ -22,6 +26,17 @@ class Bus:
         finally:
             self._sinks.remove(sink)
 
+    @asynccontextmanager
+    async def faced(self, sink: Sink) -> AsyncIterator[None]:
+        """For the face of the session: it is also told what happened before it was there."""
+        early, self._early = self._early or [], None
+        for event in early:
+            await sink(event)
+        with self.subscribed(sink):
+            yield
+
     async def emit(self, event: Event) -> None:
+        if self._early is not None and len(self._early) < _EARLY:
+            self._early.append(event)
         for sink in tuple(self._sinks):
             await sink(event)

@@ -7,39 +7,55 @@ the same verbs; what happens comes back as events on the bus.
 import logging
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, assert_never
+from typing import Protocol, TypeVar, assert_never
 
 from msgspec import Struct, field
 
+from hilt.agent.activation import Activation
 from hilt.agent.bus import Bus
+from hilt.agent.foreign import call_for
+from hilt.agent.interception import Bench, GuardRules
 from hilt.agent.jobs import Asker, Job, Jobs
 from hilt.agent.loop import Outcome, Run, compact, failure, finish, run_prompt
+from hilt.agent.notes import Notes
+from hilt.agent.panels import Panels
 from hilt.agent.permissions import Permissions
 from hilt.agent.retry import RetryPolicy
-from hilt.agent.stopping import Stopped
+from hilt.agent.stopping import Stop, Stopped
+from hilt.agent.toolcalls import Desk, Ran
 from hilt.agent.transcript import Transcript
 from hilt.errors import HiltError, UsageError
 from hilt.model.actions import (
     Action,
     Clear,
+    ClearNotes,
+    ClosePanel,
     Compact,
     Display,
     Insert,
     Noop,
+    Notify,
+    OpenPanel,
     Prompt,
     Rename,
+    RenderPanel,
     SetJail,
     SetPermissions,
+    Settle,
+    Submit,
     SwitchModel,
+    ToolPrompt,
     Undo,
 )
-from hilt.model.content import text_of
+from hilt.model.content import Args, text_of
+from hilt.model.contributions import ToolOutput
 from hilt.model.conversation import UserMessage, user_text
-from hilt.model.events import Displayed, Failed, Inserted, Noticed, QueueChanged, StateChanged
+from hilt.model.events import Displayed, Failed, Inserted, Noticed, PromptSubmitted, QueueChanged, StateChanged
+from hilt.model.extensions import ExtensionStatus, Note, Reloaded
 from hilt.model.models import ModelInfo, Reasoning
-from hilt.model.ports import Provider
+from hilt.model.ports import Extensions, Provider
 from hilt.registry.registry import Registry
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import ModelRecord, TitleRecord
@@ -49,6 +65,9 @@ log = logging.getLogger(__name__)
 SELF = "hilt"
 """The owner's name on what built-in commands show."""
 _WAITING = 100
+_UNASKED = 3
+"""Turns in a row that extensions may start without the user saying anything."""
+_Value = TypeVar("_Value")
 _COMMAND = re.compile(r"/([A-Za-z0-9_-]+)(?:\s+(.*))?$", re.DOTALL)
 
 
@@ -80,16 +99,49 @@ class Parts(Struct, frozen=True):
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     reasoning: Reasoning = ""
     max_steps: int = 50
+    guards: GuardRules = GuardRules()
+    one_shot: bool = False
+    """It ends with the first prompt's answer, so nothing can be asked for later."""
+
+
+class NoExtensions:
+    """The port `Extensions` where there are none."""
+
+    def statuses(self) -> tuple[ExtensionStatus, ...]:
+        return ()
+
+    async def reload(self, name: str = "") -> Reloaded:
+        raise UsageError(f"there is no extension {name}" if name else "there are no extensions")
+
+    async def settled(self) -> None:
+        pass
+
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
+        pass
+
+    def panel_resize(self, extension: str, panel_id: str, width: int, height: int) -> None:
+        pass
+
+    def panel_closed(self, extension: str, panel_id: str) -> None:
+        pass
 
 
 class Session:
     def __init__(self, parts: Parts, bus: Bus) -> None:
         self.parts = parts
         self.bus = bus
+        self.extensions: Extensions = NoExtensions()
+        self.panels = Panels(bus, lambda: self.extensions)
+        self.notes = Notes(bus)
+        self.activation = Activation()
+        self.bench = Bench(parts.guards, parts.log, bus.emit, lambda: parts.permissions.attended)
         self.active = parts.active
         self.transcript = Transcript(parts.log)
         self._jobs = Jobs(self._do)
         self._steering: deque[UserMessage] = deque()
+        self._stops: set[Stop] = set()
+        """What can be cancelled beside the turn: commands, and calls of tools by extensions."""
+        self._unasked = 0
         self._queue_shown = False
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -98,11 +150,18 @@ class Session:
 
     # What a face can ask for
 
-    async def prompt(self, message: UserMessage, asker: Asker | None = None) -> Job:
-        """Send it to the model now, or when what runs and waits before it has ended."""
-        return await self._enqueue(Job(message, asker))
+    async def prompt(self, message: UserMessage, asker: Asker | None = None, *, by: str = "") -> Job:
+        """Send it to the model now, or when what runs and waits before it has ended. `by` an extension, or the user."""
+        if not by:
+            self._unasked = 0
+            await self.notes.clear_all()
+        job = Job(message, asker)
+        self._make_room()
+        await self.bus.emit(PromptSubmitted(message.content, self.busy, by))
+        return await self._enqueue(job)
 
     async def compact(self, asker: Asker | None = None) -> Job:
+        self._make_room()
         return await self._enqueue(Job(None, asker))
 
     async def steer(self, message: UserMessage, asker: Asker | None = None) -> Job | None:
@@ -110,6 +169,8 @@ class Session:
         if not self.busy:
             return await self.prompt(message, asker)
         self._make_room()
+        self._unasked = 0
+        await self.bus.emit(PromptSubmitted(message.content, queued=True))
         self._steering.append(message)
         await self._show_queue()
         return None
@@ -135,17 +196,47 @@ class Session:
             return typed[1], typed[2] or ""
         return None
 
-    async def command(self, name: str, args: str = "") -> tuple[Action, ...]:
-        owned = self.parts.registry.snapshot().command(name.removeprefix("/"))
+    async def command(self, name: str, args: str = "", *, by: str = "") -> tuple[Action, ...]:
+        """Run a slash command and do what it asks for. `by` an extension, or the user."""
+        name = name.removeprefix("/")
+        if not by:
+            self._unasked = 0
+        owned = self.parts.registry.snapshot().command(name)
         if owned is None:
-            raise UsageError(f"unknown command /{name.removeprefix('/')} — type /help to see the list")
-        actions = await owned.command.run(args.strip())
+            await self.extensions.settled()  # one that is being started may offer it
+            owned = self.parts.registry.snapshot().command(name)
+        if owned is None:
+            raise UsageError(f"unknown command /{name} — type /help to see the list")
+        actions = await self._stoppable(owned.command.run(args.strip()), f"/{name}")
+        if by and self.busy and any(isinstance(action, Clear | SwitchModel | Undo) for action in actions):
+            # As if typed: a person would end the turn first.
+            self.abort()
+            await self.idle()
+        await self.apply(actions, owned.owner, by=by)
+        return actions
+
+    async def press(self, key: str) -> tuple[Action, ...]:
+        """Do what a shortcut of an extension stands for."""
+        owned = self.parts.registry.snapshot().shortcuts.get(key.lower())
+        if owned is None:
+            raise UsageError(f"no extension has a shortcut for {key}")
+        actions = await self._stoppable(owned.shortcut.run(), key)
         await self.apply(actions, owned.owner)
         return actions
 
+    async def call_tool(self, name: str, args: Args, source: str, chain: tuple[str, ...] = ()) -> ToolOutput:
+        """Run a tool for an extension; `chain` are the tools that led to it."""
+        stop = Stop()
+        self._stops.add(stop)
+        try:
+            return await call_for(self._desk(source, chain, stop), name, args, self.parts.log)
+        finally:
+            self._stops.discard(stop)
+
     def abort(self) -> bool:
         """Stop what runs now. Returns at once; `done` follows when it has wound down."""
-        return self._jobs.stop()
+        others = [stop.request() for stop in self._stops]
+        return self._jobs.stop() or any(others)
 
     async def take_back(self) -> list[str]:
         """Withdraw everything that waits, newest last, so that it can be changed and sent again."""
@@ -172,13 +263,20 @@ class Session:
         """What will be delivered later, in order."""
         return (*(text_of(message.content) for message in self._steering), *(job.label for job in self._jobs.waiting))
 
-    async def apply(self, actions: Iterable[Action], source: str) -> None:
-        """The one place where what a command asks for is done."""
+    async def apply(self, actions: Iterable[Action], source: str, *, by: str = "") -> None:
+        """The one place where what a command or an extension asks for is done.
+
+        `source` owns the action; `by` is the extension that wanted it without the user, if one did.
+        """
         for action in actions:
             match action:
                 case Prompt(prompt=text):
                     if text.strip():
-                        await self.prompt(user_text(text))
+                        await (self._submit(text, by) if by else self.prompt(user_text(text)))
+                case Submit(text=text):
+                    await self._submit(text, source)
+                case ToolPrompt():
+                    await self._tool_prompt(action, source, by)
                 case Insert(insert=text):
                     await self.bus.emit(Inserted(source, text))
                 case Display(display=text):
@@ -190,10 +288,48 @@ class Session:
                     await self.bus.emit(Displayed(source, self.parts.undo()))
                 case Noop():
                     pass
+                case OpenPanel() | RenderPanel() | ClosePanel() | Notify() | ClearNotes() | Settle():
+                    await self._show(action, source)
                 case SwitchModel() | Clear() | SetPermissions() | SetJail() | Rename():
                     await self._change(action)
                 case _:
                     assert_never(action)
+
+    async def _show(
+        self, action: OpenPanel | RenderPanel | ClosePanel | Notify | ClearNotes | Settle, source: str
+    ) -> None:
+        match action:
+            case OpenPanel(open_panel=panel):
+                await self.panels.show(source, panel)
+            case RenderPanel(panel=panel):
+                await self.panels.render(source, panel)
+            case ClosePanel(panel_id=panel_id):
+                await self.panels.close_own(source, panel_id)
+            case Notify(level=level, message=message):
+                await self.notes.add(Note(source, level, message))
+            case ClearNotes():
+                await self.notes.clear(source)
+            case Settle(reason=reason):
+                await self.panels.bereave(source, reason)
+
+    async def _submit(self, text: str, by: str) -> None:
+        """A turn that nobody asked for: allowed, but not for ever."""
+        if self.parts.one_shot:
+            await self.bus.emit(Noticed("warn", f"extension {by} wants to say more, which a single prompt cannot hold"))
+        elif self._unasked >= _UNASKED:
+            why = f"extension {by} has had {_UNASKED} turns in a row without you; what it wants to say is up to you now"
+            await self.bus.emit(Noticed("warn", why))
+            await self.bus.emit(Inserted(by, text))
+        else:
+            self._unasked += 1
+            await self.prompt(user_text(text), by=by)
+
+    async def _tool_prompt(self, action: ToolPrompt, source: str, by: str) -> None:
+        """Have the model look at what a tool has to say."""
+        output = await self.call_tool(action.tool_name, action.tool_args, source)
+        head = f"{action.tool_name} failed" if output.is_error else f"{action.tool_name} returned"
+        text = "\n\n".join(filter(None, (action.prompt.strip(), f"{head}:\n{text_of(output.content)}")))
+        await self.apply((Prompt(text),), source, by=by)
 
     async def _change(self, action: SwitchModel | Clear | SetPermissions | SetJail | Rename) -> None:
         match action:
@@ -203,6 +339,7 @@ class Session:
             case Clear():
                 self._not_while_busy("the conversation can be cleared")
                 self.transcript.clear()
+                await self.notes.clear_all()
             case SetPermissions(mode=mode):
                 self.parts.permissions.mode = mode
             case SetJail(on=on):
@@ -238,7 +375,6 @@ class Session:
     # Doing a job
 
     async def _enqueue(self, job: Job) -> Job:
-        self._make_room()
         was_busy = self.busy
         self._jobs.add(job)
         if was_busy:
@@ -290,6 +426,32 @@ class Session:
             await self.bus.emit(Inserted(SELF, text_of(self._steering.popleft().content)))
         await self._show_queue()
 
+    async def _stoppable(self, work: Awaitable[_Value], what: str) -> _Value:
+        """What is awaited here ends when the user cancels."""
+        stop = Stop()
+        self._stops.add(stop)
+        try:
+            with stop.here():
+                return await work
+        except Stopped:
+            raise HiltError(f"{what} was cancelled") from None
+        finally:
+            self._stops.discard(stop)
+
+    def _desk(self, source: str, chain: tuple[str, ...], stop: Stop) -> Desk:
+        return Desk(
+            registry=self.parts.registry,
+            activation=self.activation,
+            permissions=self.parts.permissions,
+            bench=self.bench,
+            emit=self.bus.emit,
+            deliver=_nowhere,
+            stop=stop,
+            settled=self.extensions.settled,
+            origin=source,
+            chain=chain,
+        )
+
     def _run(self, job: Job) -> Run:
         return Run(
             transcript=self.transcript,
@@ -297,8 +459,12 @@ class Session:
             model=self.active.info,
             system=self.parts.system,
             registry=self.parts.registry,
+            activation=self.activation,
             permissions=self.parts.permissions,
+            bench=self.bench,
             emit=self.bus.emit,
+            settled=self.extensions.settled,
+            cwd=self.parts.cwd,
             steering=self._next_steering,
             stop=job.stop,
             retry=self.parts.retry,
@@ -312,3 +478,7 @@ class Session:
         message = self._steering.popleft()
         await self._show_queue()
         return message
+
+
+async def _nowhere(_: Ran) -> None:
+    """The answer goes back to who asked."""

@@ -1,7 +1,7 @@
 """From a model's tool calls to their results: prepare, execute, finalize.
 
-Prepare looks the tool up, checks the arguments and asks for permission; whatever it refuses is
-a value, an error result the model can read. One of the four places where exceptions become values.
+Prepare looks the tool up, hears the interceptors, checks the arguments and asks for permission; whatever it refuses
+is a value, an error result the model can read. One of the four places where exceptions become values.
 """
 
 import asyncio
@@ -9,18 +9,21 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from hilt.agent.activation import Activation
+from hilt.agent.interception import Bench, Ruling, consult
 from hilt.agent.permissions import Decision, Permissions
 from hilt.agent.schema import problems
 from hilt.agent.stopping import Stop, Stopped
 from hilt.errors import ToolError
-from hilt.model.content import Text, ToolCall
-from hilt.model.contributions import Invocation, Preview, Tool, ToolOutput
+from hilt.model.content import Args, Text, ToolCall
+from hilt.model.contributions import Effect, Invocation, Preview, Tool, ToolOutput
 from hilt.model.conversation import ToolResult, unknown_outcome
-from hilt.model.events import Event, PermissionDecided, ToolProgressed
+from hilt.model.events import Event, PermissionDecided, ToolProgressed, ToolStatus
 from hilt.model.ports import PermissionRequest
-from hilt.registry.snapshot import Snapshot
+from hilt.model.verdicts import Question
+from hilt.registry.registry import Registry
 
 log = logging.getLogger(__name__)
 
@@ -29,15 +32,39 @@ NOT_STARTED = "Cancelled by the user before it started: it was not run. Treat it
 CUT_OFF = "Not run: the reply reached its output limit before this call was complete. Ask for less at a time."
 
 
-class Desk(Struct, frozen=True):
-    """What running a batch of calls needs."""
+class Ran(Struct, frozen=True):
+    """What became of a call."""
 
-    snapshot: Snapshot
+    result: ToolResult
+    status: ToolStatus
+    executed: bool
+    args: Args
+    """As the interceptors left them."""
+    invalid: str = ""
+
+
+class Desk(Struct, frozen=True):
+    """What running calls needs."""
+
+    registry: Registry
+    activation: Activation
     permissions: Permissions
+    bench: Bench
     emit: Callable[[Event], Awaitable[None]]
-    deliver: Callable[[ToolResult], Awaitable[None]]
+    deliver: Callable[[Ran], Awaitable[None]]
     """Takes each result once, in the model's order."""
     stop: Stop
+    settled: Callable[[], Awaitable[None]]
+    """Waits, but not for long, for those who may still have a say."""
+    origin: str = ""
+    """The extension that makes the call, when it is not the model."""
+    chain: tuple[str, ...] = ()
+    """The tools that led to it."""
+
+    def tool(self, name: str) -> Tool | None:
+        """As it is now: the process that offered it to the model may have been replaced since."""
+        snapshot = self.registry.snapshot()
+        return snapshot.tool(name) or self.activation.tool(snapshot, name)
 
 
 class _Ready(Struct, frozen=True):
@@ -49,18 +76,18 @@ class _Ready(Struct, frozen=True):
 
 async def run_calls(calls: Sequence[ToolCall], desk: Desk) -> None:
     """Run every call and deliver one result for each, also for those that a stop prevents."""
-    slots: list[ToolResult | None] = [None] * len(calls)
+    slots: list[Ran | None] = [None] * len(calls)
     delivered = 0
 
     async def run(index: int, call: ToolCall) -> None:
         nonlocal delivered
-        slots[index] = await _run_call(call, desk)
+        slots[index] = await run_call(call, desk)
         # Deliver the finished prefix, so that results keep the model's order whoever is first.
         while delivered < len(slots) and (ready := slots[delivered]) is not None:
             delivered += 1
             await desk.deliver(ready)
 
-    if len(calls) > 1 and all(_parallel(call, desk.snapshot) for call in calls):
+    if len(calls) > 1 and all(_parallel(call, desk) for call in calls):
         async with asyncio.TaskGroup() as group:
             for index, call in enumerate(calls):
                 group.create_task(run(index, call))
@@ -74,52 +101,86 @@ async def refuse_calls(calls: Sequence[ToolCall], reason: str, desk: Desk) -> No
         await desk.deliver(_refusal(call, reason))
 
 
-def _parallel(call: ToolCall, snapshot: Snapshot) -> bool:
-    tool = snapshot.tool(call.name)
+def _parallel(call: ToolCall, desk: Desk) -> bool:
+    tool = desk.tool(call.name)
     return tool is not None and tool.parallel
 
 
-async def _run_call(call: ToolCall, desk: Desk) -> ToolResult:
+async def run_call(call: ToolCall, desk: Desk) -> Ran:
     """One call and its result. What breaks costs this one call; a call without a result would cost the conversation."""
-    started = False
+    started: _Ready | None = None
     try:
         with desk.stop.here():
             prepared = await _prepare(call, desk)
-            if isinstance(prepared, ToolResult):
+            if isinstance(prepared, Ran):
                 return prepared
-            started = True
+            started = prepared
             return await _execute(prepared, desk)
     except Stopped:
-        return unknown_outcome(call, CANCELLED if started else NOT_STARTED)
+        result = unknown_outcome(call, CANCELLED if started else NOT_STARTED)
+        args = started.call.args if started else call.args
+        return Ran(result, "cancelled", started is not None, args, call.invalid)
     except Exception as error:
         log.exception("the call of %s failed", call.name)
         return _refusal(call, f"{call.name} failed: {type(error).__name__}: {error}")
 
 
-async def _prepare(call: ToolCall, desk: Desk) -> _Ready | ToolResult:
-    tool = desk.snapshot.tool(call.name)
-    if tool is None:
-        known = ", ".join(sorted(desk.snapshot.tools)) or "none"
+async def _prepare(call: ToolCall, desk: Desk) -> _Ready | Ran:
+    tool = desk.tool(call.name)
+    if tool is None or tool.effect is not Effect.READ:
+        await desk.settled()  # one that is being started may offer the tool, or guard it
+        tool = desk.tool(call.name)
+    if tool is None or (tool.exposure == "codemode" and not desk.origin):
+        known = ", ".join(sorted(desk.registry.snapshot().tools)) or "none"
         return _refusal(call, f'unknown tool "{call.name}"; the tools are: {known}')
+    if tool.exposure == "model-only" and desk.origin:
+        return _refusal(call, f"{call.name} is for the model only; extensions cannot call it")
     if call.invalid:
         return _refusal(call, f"the arguments of {call.name} are not a JSON object: {call.invalid[:200]}")
+    if not desk.origin:
+        desk.activation.used(tool)
+    ruling = await _hear(call, tool, desk)
+    if ruling.blocked_by:
+        return _refusal(call, ruling.reason, "blocked")
+    call = structs.replace(call, args=ruling.question.tool_args)
     if wrong := problems(tool.schema, call.args):
         return _refusal(call, f"invalid arguments for {call.name}: " + "; ".join(wrong))
-    if desk.permissions.allows(tool.effect):
+    return await _permitted(call, tool, ruling, desk)
+
+
+async def _hear(call: ToolCall, tool: Tool, desk: Desk) -> Ruling:
+    question = Question("tool_call", tool_id=call.id, tool_name=call.name, tool_args=call.args, origin=desk.origin)
+
+    def fits(question: Question) -> str:
+        return "; ".join(problems(tool.schema, question.tool_args))
+
+    owned = desk.registry.snapshot().guards("tool_call")
+    return await consult(owned, question, desk.bench, fits=fits, effect=tool.effect)
+
+
+async def _permitted(call: ToolCall, tool: Tool, ruling: Ruling, desk: Desk) -> _Ready | Ran:
+    """What is shown here is what runs."""
+    if desk.permissions.allows(tool.effect) and not ruling.unsure:
+        yolo = desk.permissions.mode == "yolo"
+        await desk.emit(PermissionDecided(call.id, tool.name, approved=True, source="yolo" if yolo else "policy"))
         return _Ready(call, tool, None)
     try:
         preview = await tool.preview(call.args) if tool.preview else _json_preview(call)
     except ToolError as error:
         # It would fail in the same way when run: nobody needs to be asked.
         return _refusal(call, _with_hint(error))
-    decision = await _permission(call, tool, preview, desk)
-    return _Ready(call, tool, preview) if decision.approved else _refusal(call, decision.reason)
+    request = PermissionRequest(
+        call.id, tool.name, tool.effect, call.args, preview, rewritten_by=ruling.changed_by, unchecked_by=ruling.unsure
+    )
+    decision = await _permission(request, desk)
+    return _Ready(call, tool, preview) if decision.approved else _refusal(call, decision.reason, "blocked")
 
 
-async def _permission(call: ToolCall, tool: Tool, preview: Preview, desk: Desk) -> Decision:
-    request = PermissionRequest(call.id, tool.name, tool.effect, call.args, preview)
+async def _permission(request: PermissionRequest, desk: Desk) -> Decision:
     decision = await desk.permissions.decide(request)
-    await desk.emit(PermissionDecided(call.id, tool.name, decision.approved, decision.source, decision.reason))
+    await desk.emit(
+        PermissionDecided(request.call_id, request.tool, decision.approved, decision.source, decision.reason)
+    )
     return decision
 
 
@@ -127,27 +188,31 @@ def _json_preview(call: ToolCall) -> Preview:
     return Preview("json", msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode())
 
 
-async def _execute(ready: _Ready, desk: Desk) -> ToolResult:
+async def _execute(ready: _Ready, desk: Desk) -> Ran:
     call = ready.call
 
     async def progress(text: str) -> None:
         await desk.emit(ToolProgressed(call.id, text))
 
     try:
-        output = await ready.tool.invoke(Invocation(call.id, call.args, progress, ready.shown))
+        output = await ready.tool.invoke(Invocation(call.id, call.args, progress, ready.shown, desk.chain))
     except ToolError as error:
         output = ToolOutput.of(_with_hint(error), is_error=True)
+    desk.activation.activate(output)
     return _finalize(call, output)
 
 
-def _finalize(call: ToolCall, output: ToolOutput) -> ToolResult:
+def _finalize(call: ToolCall, output: ToolOutput) -> Ran:
     content = output.content or (Text("(no output)"),)
-    return ToolResult(call.id, call.name, content, output.is_error, dict(output.details))
+    result = ToolResult(call.id, call.name, content, output.is_error, dict(output.details))
+    status: ToolStatus = "failed" if output.is_error else "completed"
+    return Ran(result, "timed_out" if output.details.get("timed_out") else status, executed=True, args=call.args)
 
 
 def _with_hint(error: ToolError) -> str:
     return f"{error.message}\n{error.hint}" if error.hint else error.message
 
 
-def _refusal(call: ToolCall, reason: str) -> ToolResult:
-    return ToolResult(call.id, call.name, (Text(reason),), is_error=True)
+def _refusal(call: ToolCall, reason: str, status: ToolStatus = "failed") -> Ran:
+    result = ToolResult(call.id, call.name, (Text(reason),), is_error=True)
+    return Ran(result, status, executed=False, args=call.args, invalid=call.invalid)

@@ -9,12 +9,20 @@ from hilt.agent.retry import RetryPolicy
 from hilt.errors import ConfigError
 from hilt.model.actions import PermissionMode
 from hilt.model.models import Reasoning
+from hilt.model.verdicts import OnFailure
 from hilt.sessions.disk import Durability
 
 
 class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attempts: int = RetryPolicy().attempts
     base_delay: float = RetryPolicy().base
+
+
+class Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What happens when a guard gives no verdict, where that is stricter than the guard's own wish."""
+
+    on_failure: OnFailure | None = None
+    by_name: dict[str, OnFailure] = {}
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,6 +34,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
     durability: Durability = "turn"
     retry: Retry = Retry()
+    guards: Guards = Guards()
 
 
 def load_config(path: Path) -> Config:

@@ -29,6 +29,7 @@ def run(argv: list[str]) -> int:
         from hilt.cli import models
 
         return models.run(["models", *(["--json"] if options.json else [])])
+    options.ext = [str(Path(path).expanduser().absolute()) for path in options.ext]  # before the directory changes
     _enter(options.cwd)
     if options.print_ or options.json:
         return _one_shot(options)

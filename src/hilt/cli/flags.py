@@ -100,8 +100,26 @@ def shared_parser() -> Parser:
     )
     context.add_argument("--cwd", default="", metavar="DIR", help="work in this directory")
     context.add_argument("--with-skills", "--with-skill", action="store_true", help="load skills (the default)")
-    context.add_argument("--no-ext", "--no-extensions", action="store_true", help="start no extensions")
     context.add_argument("--no-skill", "--no-skills", action="store_true", help="load no skills")
+
+    extensions = parser.add_argument_group("extensions")
+    extensions.add_argument(
+        "-e",
+        "--ext",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="run the extension in this directory (repeatable)",
+    )
+    extensions.add_argument(
+        "--no-ext", "--no-extensions", action="store_true", help="no extensions but those named by --ext"
+    )
+    extensions.add_argument(
+        "--watch-ext", action="store_true", help="start an extension anew when its files change on disk"
+    )
+    extensions.add_argument(
+        "--strict-guards", action="store_true", help="refuse whatever a guard gives no verdict about"
+    )
 
     session = parser.add_argument_group("session")
     session.add_argument(

@@ -48,8 +48,22 @@ class Home:
         return self.root / "outputs"
 
     @property
+    def extensions(self) -> Path:
+        """The user's own extensions, a directory each."""
+        return self.root / "extensions"
+
+    @property
+    def data(self) -> Path:
+        """What extensions keep, where they keep it apart from their code."""
+        return self.root / "data"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
     def log(self) -> Path:
-        return self.root / "logs" / "hilt.log"
+        return self.logs / "hilt.log"
 
     def prepare(self) -> None:
         """Make the directory, private from the start."""

@@ -10,11 +10,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from hilt.agent.bus import Bus
+from hilt.agent.interception import GuardRules
 from hilt.agent.permissions import Permissions
 from hilt.agent.prompt import PromptParts, system_prompt
 from hilt.agent.retry import RetryPolicy
 from hilt.agent.session import ActiveModel, Parts, Session
 from hilt.cli.config import Config, load_config
+from hilt.cli.extending import Wanted, extended
 from hilt.cli.home import Home
 from hilt.cli.logfile import log_to
 from hilt.cli.opening import existing_log, new_log
@@ -117,6 +119,8 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
                 retry=RetryPolicy(ground.config.retry.attempts, ground.config.retry.base_delay),
                 reasoning=options.reasoning or ground.config.reasoning,
                 max_steps=options.max_steps or ground.config.max_steps,
+                guards=GuardRules(options.strict_guards, ground.config.guards.on_failure, ground.config.guards.by_name),
+                one_shot=not can_ask,
             ),
             bus,
         )
@@ -132,10 +136,15 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
             commands = builtin_commands(_command_parts(ground, session, skills))
             with session.parts.registry.publish(BUILTIN, (*tools, *commands)):
                 try:
-                    async with session.running():
+                    async with extended(session, _wanted(ground, one_shot=not can_ask)), session.running():
                         yield App(session, approver, ground.store, ground.catalogue.all, ground.mask)
                 finally:
                     await session.active.provider.aclose()
+
+
+def _wanted(ground: Ground, *, one_shot: bool) -> Wanted:
+    options = ground.options
+    return Wanted(tuple(options.ext), options.no_ext, ground.home, ground.cwd, options.watch_ext, one_shot)
 
 
 def _open(ground: Ground, chooser: "Chooser") -> tuple[SessionLog, ActiveModel]:
@@ -161,6 +170,7 @@ def _command_parts(ground: Ground, session: Session, skills: tuple[Skill, ...]) 
         models=ground.catalogue.all,
         model=lambda: session.active.info,
         usage=lambda: session.transcript.usage,
+        extensions=lambda: session.extensions,
     )
 
 

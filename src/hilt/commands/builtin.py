@@ -23,7 +23,9 @@ from hilt.model.actions import (
 )
 from hilt.model.contributions import Command
 from hilt.model.conversation import Usage
+from hilt.model.extensions import ExtensionStatus
 from hilt.model.models import ModelInfo
+from hilt.model.ports import Extensions
 from hilt.registry.registry import Registry
 from hilt.sessions import portable
 from hilt.sessions.log import SessionLog
@@ -49,6 +51,7 @@ class CommandParts(Struct, frozen=True):
     models: Callable[[], list[ModelInfo]]
     model: Callable[[], ModelInfo]
     usage: Callable[[], Usage]
+    extensions: Callable[[], Extensions]
 
 
 def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
@@ -90,6 +93,13 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
             f"cache write {usage.cache_write} tokens; ${usage.cost_usd:.4f}{price}"
         )
 
+    async def reload_ext(args: str) -> Answer:
+        return _show(str(await parts.extensions().reload(args)))
+
+    async def ext(_: str) -> Answer:
+        lines = [line for status in parts.extensions().statuses() for line in _status_lines(status)]
+        return _show("\n".join(lines) or "no extensions; `--ext DIR` runs one")
+
     async def rename(args: str) -> Answer:
         if not args:
             raise UsageError("/rename needs a title")
@@ -105,6 +115,8 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
         Command("sessions", "list the sessions of this directory", sessions),
         Command("rename", "give this session a title", rename, "<title>"),
         Command("skills", "list the skills the model can load", skills),
+        Command("ext", "list the extensions and how they are", ext),
+        Command("reload-ext", "start an extension, or all of them, anew", reload_ext, "[name]"),
         Command("cost", "show tokens and cost of this session", cost),
         Command("permissions", "set when to ask before tools run", permissions, "ask | accept-edits | yolo"),
         Command("yolo", "stop asking before tools run", _always(SetPermissions("yolo"))),
@@ -138,6 +150,21 @@ def _help_lines(registry: Registry) -> list[str]:
     rows = [(f"/{owned.command.name} {owned.command.usage}".rstrip(), owned) for owned in commands]
     width = max((len(head) for head, _ in rows), default=0)
     return [f"{head:<{width}}  {owned.command.description or f'({owned.owner})'}" for head, owned in rows]
+
+
+def _status_lines(status: ExtensionStatus) -> list[str]:
+    offers = [*status.tools, *(f"/{name}" for name in status.commands), *(f"guards {name}" for name in status.guards)]
+    lines = [f"{status.name} {status.version}: {status.state}" + (f" ({status.reason})" if status.reason else "")]
+    lines += [f"  offers {', '.join(offers)}"] if offers else []
+    counted = {
+        "restarts": status.restarts,
+        "events lost": status.events_lost,
+        "unusable lines": status.mistakes,
+        "verdicts missed": status.unchecked,
+    }
+    if troubles := [f"{what}: {count}" for what, count in counted.items() if count]:
+        lines.append(f"  {', '.join(troubles)}")
+    return lines
 
 
 def _show(text: str) -> Answer:

@@ -9,14 +9,28 @@ from hilt.model.content import AnyBlock, Image, Text, Thinking, ToolCall
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, ToolResult, Usage, UserMessage
 from hilt.model.events import (
     AssistantMessageAdded,
+    Decided,
     Event,
+    Intercepted,
     PermissionAsked,
+    PermissionDecided,
+    PromptSubmitted,
     ToolResultAdded,
     UsageReported,
     UserMessageAdded,
 )
+from hilt.model.extensions import ExtensionStatus
 
-_OPTIONAL = {"turn_end": ("error",), "error": ("hint", "code"), "permission_decision": ("reason",)}
+_OPTIONAL = {
+    "turn_end": ("error",),
+    "error": ("hint", "code"),
+    "permission_decision": ("reason",),
+    "tool_call": ("extension", "invalid"),
+    "assistant_replace": ("reason",),
+    "ext_panel_close": ("reason",),
+    "ext_status": ("reason",),
+    "interception": ("id", "name"),
+}
 """Fields that are left out when empty, as existing clients expect."""
 
 
@@ -40,8 +54,20 @@ def _sayable(value: Any) -> Any:
     return value
 
 
+def public(event: Event) -> bool:
+    """Whether clients are told. They have the queue and the message itself, and need not hear that nobody was asked."""
+    match event:
+        case PromptSubmitted() | PermissionDecided(source="yolo" | "policy", approved=True):
+            return False
+    return True
+
+
 def event_json(event: Event) -> dict[str, Any]:
     match event:
+        case Intercepted():
+            fields = _plain(event)
+            fields["decisions"] = [_decision(decided) for decided in event.decisions]
+            return fields
         case UserMessageAdded() | AssistantMessageAdded():
             kind = "user_message" if isinstance(event, UserMessageAdded) else "assistant_message"
             return {"type": kind, "content": _blocks(event.content), "time": event.time}
@@ -52,6 +78,7 @@ def event_json(event: Event) -> dict[str, Any]:
                 "name": event.name,
                 "is_error": event.is_error,
                 "content": _blocks(event.content),
+                **({"extension": event.extension} if event.extension else {}),
             }
         case UsageReported():
             return {"type": "usage", **usage_json(event.usage), "cumulative": usage_json(event.cumulative)}
@@ -69,20 +96,41 @@ def event_json(event: Event) -> dict[str, Any]:
                 "preview": {"kind": request.preview.kind, "text": request.preview.text},
                 "scopes": ["once", "tool", *(["prefix"] if is_command else []), "session"],
                 **({"prefix": remembered(request.preview.text)} if is_command else {}),
+                **({"rewritten_by": list(request.rewritten_by)} if request.rewritten_by else {}),
+                **({"unchecked_by": list(request.unchecked_by)} if request.unchecked_by else {}),
             }
         case _:
-            fields: dict[str, Any] = msgspec.to_builtins(event)
-            for name in _OPTIONAL.get(fields["type"], ()):
-                if not fields[name]:
-                    del fields[name]
-            return fields
+            return _plain(event)
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(event)
+    for name in _OPTIONAL.get(fields["type"], ()):
+        if not fields[name]:
+            del fields[name]
+    return fields
+
+
+def _decision(decided: Decided) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(decided)
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def extension_json(status: ExtensionStatus) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(status)
+    if not fields["reason"]:
+        del fields["reason"]
+    return fields
 
 
 def message_json(message: Message) -> dict[str, Any]:
     match message:
         case UserMessage() | AssistantMessage():
             role = "user" if isinstance(message, UserMessage) else "assistant"
-            return {"role": role, "content": _blocks(message.content), "time": message.time}
+            told = {"role": role, "content": _blocks(message.content), "time": message.time}
+            if isinstance(message, AssistantMessage) and message.shown is not None:
+                told["shown"] = message.shown
+            return told
         case ToolMessage(results=results):
             return {"role": "tool", "content": [_result(result) for result in results], "time": message.time}
 

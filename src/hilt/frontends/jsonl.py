@@ -3,7 +3,7 @@
 from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
 from hilt.errors import HiltError
-from hilt.frontends.encode import event_json, json_line
+from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.masked import Masked
 from hilt.frontends.oneshot import perform
 from hilt.model.events import Event
@@ -17,6 +17,8 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
     masked = Masked(mask)
 
     async def show(event: Event) -> None:
+        if not public(event):
+            return
         # At one go: an event must not be lost when its sender is cancelled behind the text released for it.
         if lines := [mask.line(json_line(event_json(shown))) for shown in masked.show(event)]:
             await writer.send(b"\n".join(lines))
@@ -24,7 +26,7 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
             session.abort()  # also when it broke before there was anything to stop
 
     try:
-        with session.bus.subscribed(show):
+        async with session.bus.faced(show):
             outcome = await perform(session, text)
         await writer.flush(patience=None)  # a reader such as a pager takes its time; Ctrl-C ends the wait
     finally:

@@ -1,7 +1,7 @@
 """One prompt or one slash command, seen through to its end: what `-p` and `--json` have in common."""
 
 from hilt.agent.loop import Outcome
-from hilt.agent.session import SELF, Session
+from hilt.agent.session import Session
 from hilt.model.content import text_of
 from hilt.model.conversation import user_text
 from hilt.model.events import AssistantMessageAdded, Displayed, Event, Failed
@@ -9,6 +9,7 @@ from hilt.model.events import AssistantMessageAdded, Displayed, Event, Failed
 
 async def perform(session: Session, text: str) -> Outcome:
     """A known slash command is run; anything else, unknown ones included, is for the model."""
+    await session.extensions.settled()  # what they offer and guard counts from the first word
     command = session.known_command(text)
     if command is None:
         return await (await session.prompt(user_text(text))).result()
@@ -32,7 +33,7 @@ class _Watched:
     async def __call__(self, event: Event) -> None:
         if isinstance(event, Failed):
             self.failed = event
-        elif isinstance(event, Displayed) and event.extension == SELF:
+        elif isinstance(event, Displayed):
             self.shown.append(event.text)
         elif isinstance(event, AssistantMessageAdded):
             self.said = text_of(event.content)

@@ -1,21 +1,27 @@
 """`hilt -p`: the answer on stdout, everything else on stderr."""
 
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from hilt.agent.loop import Outcome
-from hilt.agent.session import SELF, Session
+from hilt.agent.session import Session
 from hilt.frontends.oneshot import perform
 from hilt.frontends.terminal import clean, one_line
 from hilt.model.content import Args, Image, Text, ToolCall, text_of
 from hilt.model.events import (
     AssistantMessageAdded,
+    AssistantReplaced,
     CompactionDone,
     CompactionStarted,
     Displayed,
     Event,
+    ExtensionChanged,
     Failed,
+    Inserted,
+    Intercepted,
     Noticed,
+    Notified,
     Retrying,
     ToolCalled,
     ToolResultAdded,
@@ -28,8 +34,9 @@ _WIDTH = 160
 
 async def run(session: Session, text: str, mask: Mask) -> Outcome:
     """Send one prompt, or run one slash command, and print what comes of it."""
-    progress = Progress(sys.stderr, mask)
-    with session.bus.subscribed(progress):
+    # What a command shows is the answer, and goes to stdout.
+    progress = Progress(sys.stderr, mask, answers=lambda: session.known_command(text) is not None)
+    async with session.bus.faced(progress):
         outcome = await perform(session, text)
     if outcome.stop not in ("error", "aborted") and outcome.text:
         answer = mask.text(clean(outcome.text) if sys.stdout.isatty() else outcome.text)
@@ -39,7 +46,7 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
             return Outcome("error", error)
     if outcome.stop == "length":
         progress.say("hilt: the reply was cut off at the model's output limit")
-    elif outcome.stop == "end" and not outcome.text and not session.known_command(text):
+    elif outcome.stop == "end" and not outcome.text and not session.known_command(text) and not progress.suppressed:
         progress.say("hilt: the model ended without saying anything")
     return outcome
 
@@ -47,15 +54,20 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
 class Progress:
     """Shows what happens, a few plain lines for each thing, readable without colour."""
 
-    def __init__(self, out: TextIO, mask: Mask) -> None:
+    def __init__(self, out: TextIO, mask: Mask, *, answers: Callable[[], bool]) -> None:
         self._out = out
         self._mask = mask
+        self._answers = answers
+        self.suppressed = False
+        """An interceptor wants the last message not to be shown."""
 
     async def __call__(self, event: Event) -> None:
         match event:
             case AssistantMessageAdded(content=content) if any(isinstance(block, ToolCall) for block in content):
                 if (text := text_of(content)).strip():
                     self.say(text)  # words before tool calls; the last message goes to stdout
+            case AssistantReplaced(suppressed=suppressed):
+                self.suppressed = suppressed
             case ToolCalled(name=name, args=args):
                 self.say(f"→ {name} {_gist(args)}".rstrip())
             case ToolResultAdded():
@@ -68,12 +80,35 @@ class Progress:
                 self.say("compacted; the session file keeps the whole of it")
             case Noticed(message=message):
                 self.say(f"hilt: {message}")
-            case Displayed(extension=extension, text=text) if extension != SELF:  # its own goes to stdout
-                self.say("\n".join(f"[{extension}] {line}" for line in text.splitlines()))
+            case Displayed(extension=extension, text=text) if not self._answers():
+                self.say("\n".join(f"[{extension}] {line}" for line in text.split("\n")))
+            case Inserted(extension=extension, text=text):
+                self.say(f"[{extension}] for your input: {text}")
+            case Notified(extension=extension, level=level, message=message):
+                self.say("\n".join(f"[{extension}] {level}: {line}" for line in message.split("\n")))
+            case ExtensionChanged(extension=extension, state="failed" | "restarting" as state, reason=reason):
+                self.say(f"hilt: extension {extension} {reason} — {'not running' if state == 'failed' else state}")
+            case Intercepted(outcome="blocked"):
+                self._blocked(event)
+            case Intercepted(outcome="changed"):
+                self._changed(event)
             case Failed(message=message, hint=hint):
                 self.say(f"hilt: error: {message}" + (f"\nhint: {hint}" if hint else ""))
             case _:
                 pass
+
+    def _blocked(self, event: Intercepted) -> None:
+        last = event.decisions[-1]
+        if last.decision != "fail":  # of a failure a notice tells
+            what = event.name or event.event.replace("_", " ")
+            self.say(f"  ✋ {last.extension} refused {what}: {last.reason}")
+
+    def _changed(self, event: Intercepted) -> None:
+        for decided in event.decisions:
+            if decided.decision == "rewrite":
+                self.say(f"  ✎ {decided.extension} changed the arguments of {event.name}: {_gist(decided.changed)}")
+            elif decided.decision == "replace" and event.event == "assistant_message":
+                self.say(f"hilt: {decided.extension} replaced what the model said")
 
     def _result(self, event: ToolResultAdded) -> None:
         lines = "\n".join(_shown(block) for block in event.content).strip().splitlines()

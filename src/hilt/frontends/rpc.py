@@ -13,7 +13,7 @@ import msgspec
 
 from hilt.agent.session import Session
 from hilt.errors import HiltError, UsageError
-from hilt.frontends.encode import event_json, json_line
+from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.masked import Masked
 from hilt.frontends.rpc_commands import COMMANDS, Later, Order, Reply, RpcCommand, RpcParts
 from hilt.frontends.rpc_requests import Envelope
@@ -44,7 +44,7 @@ class RpcServer:
         """Answer until the input ends and the work is done. What went wrong, if anything did."""
         session = self.parts.session
         self._writer.when_broken = session.abort
-        with session.bus.subscribed(self._show):
+        async with session.bus.faced(self._show):
             async with asyncio.TaskGroup() as group:
                 worker = group.create_task(self._work(), name="rpc commands")
                 async for line in read_lines(0, LINE_LIMIT):
@@ -80,7 +80,8 @@ class RpcServer:
         self._trusted = True
 
     async def _show(self, event: Event) -> None:
-        await self._send(*map(event_json, self._masked.show(event)))
+        if public(event):
+            await self._send(*map(event_json, self._masked.show(event)))
         if self._writer.broken and not self._hung_up:
             self._hung_up = True  # nobody reads any more: stop spending
             await self.parts.session.take_back()

@@ -12,17 +12,22 @@ from hilt import __version__
 from hilt.agent.compaction import estimated_tokens
 from hilt.agent.jobs import Asker, Job
 from hilt.agent.session import Session
-from hilt.errors import UsageError
-from hilt.frontends.encode import message_json, usage_json
+from hilt.errors import HiltError, UsageError
+from hilt.frontends.encode import event_json, extension_json, message_json, usage_json
 from hilt.frontends.rpc_approver import RpcApprover
 from hilt.frontends.rpc_requests import (
     CommandRequest,
     Hello,
     InputRequest,
     Nothing,
+    PanelKeyRequest,
+    PanelRequest,
+    PanelResizeRequest,
     PromptRequest,
+    ReloadRequest,
     SessionsRequest,
     SetModel,
+    ShortcutRequest,
     UiResponse,
 )
 from hilt.model.actions import Action, Clear, Noop, SwitchModel
@@ -130,6 +135,8 @@ async def _get_state(call: Call) -> Reply:
         "permissions": session.parts.permissions.mode,
         "jail": session.parts.jail.on,
         "queue": list(session.waiting),
+        "notes": [msgspec.to_builtins(note) for note in session.notes.shown],
+        "panel": event_json(shown) if (shown := session.panels.shown) else None,
         "session": {
             "id": session.parts.log.meta.id,
             "title": session.parts.log.title,
@@ -199,6 +206,41 @@ async def _command(call: Call) -> Reply:
     return _taken(await call.session.command(request.name, request.args))
 
 
+async def _shortcut(call: Call) -> Reply:
+    request: ShortcutRequest = call.request
+    return _taken(await call.session.press(request.key))
+
+
+async def _extensions(call: Call) -> Reply:
+    return {"extensions": [extension_json(status) for status in call.session.extensions.statuses()]}
+
+
+async def _reload_ext(call: Call) -> Reply:
+    request: ReloadRequest = call.request
+    reloaded = await call.session.extensions.reload(request.name)
+    if request.name and reloaded.problems:
+        raise HiltError("; ".join(reloaded.problems))
+    return {**msgspec.to_builtins(reloaded), "message": str(reloaded)}
+
+
+async def _panel_key(call: Call) -> Reply:
+    request: PanelKeyRequest = call.request
+    call.session.panels.key(request.panel_id, request.key, request.text)
+    return None
+
+
+async def _panel_close(call: Call) -> Reply:
+    request: PanelRequest = call.request
+    await call.session.panels.close(request.panel_id)
+    return None
+
+
+async def _panel_resize(call: Call) -> Reply:
+    request: PanelResizeRequest = call.request
+    call.session.panels.resize(request.panel_id, request.width, request.height)
+    return None
+
+
 async def _sessions(call: Call) -> Reply:
     request: SessionsRequest = call.request
     cwd = None if request.all else call.session.parts.cwd
@@ -252,6 +294,12 @@ COMMANDS: dict[str, RpcCommand] = {
     "input": RpcCommand(InputRequest, _input, Order.SLOW),
     "commands": RpcCommand(Nothing, _commands, Order.NOW),
     "command": RpcCommand(CommandRequest, _command, Order.SLOW),
+    "shortcut": RpcCommand(ShortcutRequest, _shortcut, Order.SLOW),
+    "extensions": RpcCommand(Nothing, _extensions, Order.NOW),
+    "reload_ext": RpcCommand(ReloadRequest, _reload_ext, Order.SLOW),
+    "panel_key": RpcCommand(PanelKeyRequest, _panel_key, Order.NOW),
+    "panel_close": RpcCommand(PanelRequest, _panel_close, Order.NOW),
+    "panel_resize": RpcCommand(PanelResizeRequest, _panel_resize, Order.NOW),
     "sessions": RpcCommand(SessionsRequest, _sessions, Order.SLOW),
     "session_tree": RpcCommand(Nothing, _session_tree, Order.SLOW),
     "ui_response": RpcCommand(UiResponse, _ui_response, Order.NOW),

@@ -1,8 +1,8 @@
 """The lines a client of `hilt rpc` may send, as typed values."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from hilt.model.content import Image
 from hilt.model.ports import Scope
@@ -48,6 +48,31 @@ class SetModel(Struct, frozen=True):
 class CommandRequest(Struct, frozen=True):
     name: str
     args: str = ""
+
+
+class ShortcutRequest(Struct, frozen=True):
+    key: str
+
+
+class ReloadRequest(Struct, frozen=True):
+    name: str = ""
+    """All of them when empty."""
+
+
+class PanelRequest(Struct, frozen=True):
+    panel_id: str
+
+
+class PanelKeyRequest(Struct, frozen=True):
+    panel_id: str
+    key: str
+    text: str = ""
+
+
+class PanelResizeRequest(Struct, frozen=True):
+    panel_id: str
+    width: Annotated[int, Meta(ge=1, le=10_000)]
+    height: Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class SessionsRequest(Struct, frozen=True):

@@ -1,8 +1,8 @@
 """What the built-ins and the extensions offer. Each carries its own callable."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -88,13 +88,28 @@ class Shortcut(Struct, frozen=True):
     run: Callable[[], Awaitable[tuple[Action, ...]]]
 
 
+class Asked(Protocol):
+    """A question on its way. Await it once, or discard it.
+
+    Raises `ExtensionError` when there is no verdict, no later than the policy's timeout.
+    """
+
+    def __await__(self) -> Generator[Any, None, Verdict]: ...
+
+    def discard(self) -> None:
+        """Nobody wants the answer any more."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds until the answer came, whenever it was looked at."""
+
+
 class Interceptor(Struct, frozen=True):
     """Asked before something happens; may refuse or change it."""
 
     event: Interceptable
-    ask: Callable[[Question], Awaitable[Verdict]]
-    """The question is on its way when this returns, so that several can be asked at once. What is awaited raises
-    `ExtensionError` when there is no verdict, no later than the policy's timeout."""
+    ask: Callable[[Question], Asked]
+    """The question is on its way when this returns, so that several can be asked at once."""
     priority: int = 0
     """Higher is asked first; equals in the order of their owners."""
     policy: GuardPolicy = GuardPolicy()

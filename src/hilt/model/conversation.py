@@ -59,6 +59,16 @@ class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant", o
     usage: Usage = Usage()
     stop: StopReason = "end"
     error: str = ""
+    shown: str | None = None
+    """What people are shown in place of its text, when an interceptor wanted that; empty shows none of it."""
+
+    @property
+    def seen(self) -> tuple[AssistantBlock, ...]:
+        """The content as people see it. The model is always sent its own words."""
+        if self.shown is None:
+            return self.content
+        others = tuple(block for block in self.content if not isinstance(block, Text))
+        return (Text(self.shown), *others) if self.shown else others
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):

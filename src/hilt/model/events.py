@@ -20,6 +20,15 @@ from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd,
 from hilt.model.verdicts import Interceptable
 
 
+class PromptSubmitted(Struct, frozen=True, tag_field="type", tag="user_prompt_submit"):
+    """Somebody wants this said; it may have to wait for the running turn."""
+
+    content: tuple[UserBlock, ...]
+    queued: bool
+    extension: str = ""
+    """Who, when it was an extension and not the user."""
+
+
 class UserMessageAdded(Struct, frozen=True, tag_field="type", tag="user_message"):
     content: tuple[UserBlock, ...]
     time: datetime
@@ -61,6 +70,8 @@ class ToolCalled(Struct, frozen=True, tag_field="type", tag="tool_call"):
     args: Args
     extension: str = ""
     """Who made the call, when it was an extension and not the model."""
+    invalid: str = ""
+    """What the model wrote in place of arguments, when that was not a JSON object."""
 
 
 class TurnEnded(Struct, frozen=True, tag_field="type", tag="turn_end"):
@@ -73,12 +84,20 @@ class ToolProgressed(Struct, frozen=True, tag_field="type", tag="tool_progress")
     text: str
 
 
+ToolStatus: TypeAlias = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
+
+
 class ToolResultAdded(Struct, frozen=True, tag_field="type", tag="tool_result"):
     id: str
     name: str
     is_error: bool
     content: tuple[ResultBlock, ...]
     extension: str = ""
+    status: ToolStatus = "completed"
+    executed: bool = True
+    args: Args = {}
+    """What it ran with, or would have."""
+    invalid: str = ""
 
 
 class Done(Struct, frozen=True, tag_field="type", tag="done"):
@@ -106,10 +125,24 @@ class Retrying(Struct, frozen=True, tag_field="type", tag="retry"):
 class CompactionStarted(Struct, frozen=True, tag_field="type", tag="compact_start"):
     automatic: bool
     tokens: int
+    messages: int
+    id: str
 
 
 class CompactionDone(Struct, frozen=True, tag_field="type", tag="compact_done"):
     summary: str
+    tokens: int
+    messages: int
+    id: str
+
+
+class CompactionFailed(Struct, frozen=True, tag_field="type", tag="compact_failed"):
+    """The conversation is as it was."""
+
+    error: str
+    tokens: int
+    messages: int
+    id: str
 
 
 class Noticed(Struct, frozen=True, tag_field="type", tag="notice"):
@@ -123,7 +156,7 @@ class PermissionDecided(Struct, frozen=True, tag_field="type", tag="permission_d
     id: str
     name: str
     approved: bool
-    source: Literal["user", "remembered", "policy"]
+    source: Literal["user", "remembered", "policy", "yolo"]
     reason: str = ""
 
 
@@ -228,7 +261,8 @@ class StateChanged(Struct, frozen=True, tag_field="type", tag="state"):
 
 
 Event: TypeAlias = (
-    UserMessageAdded
+    PromptSubmitted
+    | UserMessageAdded
     | TurnStarted
     | AssistantStarted
     | TextDelta
@@ -248,6 +282,7 @@ Event: TypeAlias = (
     | Retrying
     | CompactionStarted
     | CompactionDone
+    | CompactionFailed
     | Noticed
     | PermissionDecided
     | PermissionAsked

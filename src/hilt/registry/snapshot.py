@@ -1,25 +1,28 @@
-"""An immutable view of the registry, taken once per model call. Precedence lives here."""
+"""An immutable view of the registry, taken once per model call. Precedence and the order of interceptors live here."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeVar, assert_never
 
 from msgspec import Struct
 
-from hilt.model.contributions import Command, Contribution, Tool
+from hilt.model.contributions import Command, Contribution, Interceptor, PromptSection, Shortcut, Tool
+from hilt.model.verdicts import Interceptable
 
 
 class Owner(Struct, frozen=True):
-    """Who published something. Built-ins come before extensions, then first come first served."""
+    """Who published something. Built-ins come before extensions, those by `order`, equals as they came."""
 
     name: str
     builtin: bool = False
+    order: int = 0
+    """The place in which it was found, not when it was ready: a slow start must not decide who owns a name."""
 
 
 class Conflict(Struct, frozen=True):
     """A name two owners claim; `owner` kept it."""
 
-    kind: Literal["tool", "command"]
+    kind: Literal["tool", "command", "shortcut"]
     name: str
     owner: str
     refused: str
@@ -35,11 +38,26 @@ class OwnedTool(Struct, frozen=True):
     tool: Tool
 
 
+class OwnedShortcut(Struct, frozen=True):
+    owner: str
+    shortcut: Shortcut
+
+
+class OwnedInterceptor(Struct, frozen=True):
+    owner: str
+    interceptor: Interceptor
+
+
 class Snapshot(Struct, frozen=True):
     tools: Mapping[str, OwnedTool]
     """By exact name, in order of precedence."""
     commands: Mapping[str, OwnedCommand]
     """By lower-case name."""
+    shortcuts: Mapping[str, OwnedShortcut]
+    """By lower-case key."""
+    interceptors: Mapping[Interceptable, tuple[OwnedInterceptor, ...]]
+    """In the order in which their answers count: by priority, then by owner."""
+    sections: tuple[PromptSection, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
     def tool(self, name: str) -> Tool | None:
@@ -49,21 +67,70 @@ class Snapshot(Struct, frozen=True):
     def command(self, name: str) -> OwnedCommand | None:
         return self.commands.get(name.lower())
 
+    def guards(self, event: Interceptable) -> tuple[OwnedInterceptor, ...]:
+        return self.interceptors.get(event, ())
+
 
 def freeze(published: Iterable[tuple[Owner, tuple[Contribution, ...]]]) -> Snapshot:
     """Decide who keeps each name. Publications are given in the order they were made."""
-    tools: dict[str, OwnedTool] = {}
-    commands: dict[str, OwnedCommand] = {}
-    conflicts: list[Conflict] = []
-    for owner, contributions in sorted(published, key=lambda pair: not pair[0].builtin):
+    view = _View()
+    for owner, contributions in sorted(published, key=lambda pair: (not pair[0].builtin, pair[0].order)):
         for contribution in contributions:
-            match contribution:
-                case Tool(name=name):
-                    holder = tools.setdefault(name, OwnedTool(owner.name, contribution)).owner
-                    kind: Literal["tool", "command"] = "tool"
-                case Command(name=name):
-                    holder = commands.setdefault(name.lower(), OwnedCommand(owner.name, contribution)).owner
-                    kind = "command"
-            if holder != owner.name:
-                conflicts.append(Conflict(kind, name, holder, owner.name))
-    return Snapshot(MappingProxyType(tools), MappingProxyType(commands), tuple(conflicts))
+            view.add(owner.name, contribution)
+    return view.frozen()
+
+
+_Owned = TypeVar("_Owned", OwnedTool, OwnedCommand, OwnedShortcut)
+
+
+class _View:
+    """A snapshot being put together."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, OwnedTool] = {}
+        self._commands: dict[str, OwnedCommand] = {}
+        self._shortcuts: dict[str, OwnedShortcut] = {}
+        self._interceptors: dict[Interceptable, list[OwnedInterceptor]] = {}
+        self._sections: list[PromptSection] = []
+        self._conflicts: list[Conflict] = []
+
+    def add(self, owner: str, contribution: Contribution) -> None:
+        match contribution:
+            case Tool(name=name):
+                self._claim("tool", name, self._tools, name, OwnedTool(owner, contribution))
+            case Command(name=name):
+                self._claim("command", name, self._commands, name.lower(), OwnedCommand(owner, contribution))
+            case Shortcut(key=key):
+                self._claim("shortcut", key, self._shortcuts, key.lower(), OwnedShortcut(owner, contribution))
+            case Interceptor(event=event):
+                self._interceptors.setdefault(event, []).append(OwnedInterceptor(owner, contribution))
+            case PromptSection():
+                self._sections.append(contribution)
+            case never:
+                assert_never(never)
+
+    def _claim(
+        self,
+        kind: Literal["tool", "command", "shortcut"],
+        name: str,
+        taken: dict[str, _Owned],
+        key: str,
+        owned: _Owned,
+    ) -> None:
+        holder = taken.setdefault(key, owned).owner
+        if holder != owned.owner:
+            self._conflicts.append(Conflict(kind, name, holder, owned.owner))
+
+    def frozen(self) -> Snapshot:
+        ordered = {
+            event: tuple(sorted(asked, key=lambda owned: -owned.interceptor.priority))
+            for event, asked in self._interceptors.items()
+        }
+        return Snapshot(
+            MappingProxyType(self._tools),
+            MappingProxyType(self._commands),
+            MappingProxyType(self._shortcuts),
+            MappingProxyType(ordered),
+            tuple(sorted(self._sections, key=lambda section: section.order)),
+            tuple(self._conflicts),
+        )

@@ -102,6 +102,11 @@ class Child:
         """The last 20 lines of its stderr, oldest first, as it wrote them."""
         return self._stderr.last_words()
 
+    def remark(self, text: str) -> None:
+        """Put a line of ours among its complaints, where whoever looks for the reason will look."""
+        if self._log:
+            self._log.write(f"[hilt] {text}\n".encode(errors="replace"))
+
     @property
     def log_failure(self) -> OSError | None:
         """Why its stderr is not being logged, if it should be."""

@@ -53,14 +53,17 @@ _extension_decoder: msgspec.json.Decoder[ExtensionFrame] = msgspec.json.Decoder(
 _host_decoder: msgspec.json.Decoder[HostFrame] = msgspec.json.Decoder(HostFrame)
 
 
-def encode(frame: Frame) -> bytes:
-    """The frame as a line with its newline. Raises `FrameError` when it would be too long or is not JSON."""
+def encode(frame: Frame, *, packed: bool = False) -> bytes:
+    """The frame as a line without its newline. Raises `FrameError` when it would be too long or is not JSON.
+
+    `packed` says that all its free-form parts were made by `pack` and need no second look.
+    """
     try:
         line = _encoder.encode(frame)
     except UnicodeEncodeError:
         # A file name that is not UTF-8 arrives as lone surrogates.
         line = _encoder.encode(_sound(frame))
-    if type(frame) in _RAW_FIELDS:
+    if not packed and type(frame) in _RAW_FIELDS:
         # Free-form parts may come from elsewhere with line breaks inside; this also proves they are JSON.
         try:
             line = msgspec.json.format(line, indent=-1)
@@ -71,7 +74,7 @@ def encode(frame: Frame) -> bytes:
             f"{_name(frame)} would be a line of {len(line) + 1:,} bytes; extensions can read {LINE_LIMIT - 1:,}",
             hint="Pass large data through a file and send its path.",
         )
-    return line + b"\n"
+    return line
 
 
 def decode(line: bytes) -> ExtensionFrame | Unknown | Malformed:

@@ -7,6 +7,7 @@ from msgspec import UNSET, Raw, UnsetType, structs
 
 from hilt.model.content import Args, ResultBlock
 from hilt.model.conversation import StopReason
+from hilt.model.events import ToolStatus
 from hilt.wire.frames import pack
 from hilt.wire.frames_results import result_summary
 from hilt.wire.frames_types import Event
@@ -15,7 +16,6 @@ TEXT_LIMIT = 512 * 1024
 """Characters of a text an event carries: few enough to fit a line even if each needs an escape."""
 
 SessionEnd: TypeAlias = Literal["shutdown", "session_switch", "cwd_change"]
-ToolStatus: TypeAlias = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
 Decision: TypeAlias = Literal["approved", "denied", "cancelled"]
 DecisionSource: TypeAlias = Literal["user", "remembered", "policy", "yolo"]
 DecisionStage: TypeAlias = Literal["pre_execution", "tool_execution"]

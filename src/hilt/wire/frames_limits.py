@@ -10,6 +10,7 @@ from types import MappingProxyType
 from msgspec import UNSET, Raw, UnsetType
 
 from hilt.errors import FrameError
+from hilt.model.contributions import Exposure
 from hilt.wire.frames import unpack_object
 from hilt.wire.frames_types import Register, RegisterCommand, RegisterTool
 
@@ -21,7 +22,7 @@ DESCRIPTION_LIMIT = 8 * 1024
 SCHEMA_LIMIT = 64 * 1024
 """Bytes, each: both are sent to the model with every request."""
 
-EXPOSURES = ("direct", "codemode", "deferred", "model-only")
+EXPOSURES: tuple[Exposure, ...] = ("direct", "codemode", "deferred", "model-only")
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -50,6 +51,8 @@ def tool_problem(tool: RegisterTool, others: int) -> str | None:
         return f"tool {tool.name}: exposure {_shown(tool.exposure)} is not one of {', '.join(EXPOSURES)}"
     problem = (
         _description_problem(tool.description)
+        or _description_problem(tool.namespace + tool.namespace_description, "namespace_description")
+        or _description_problem(tool.namespace_instructions, "namespace_instructions")
         or _schema_problem("schema", tool.schema)
         or _schema_problem("output_schema", tool.output_schema)
     )
@@ -76,9 +79,9 @@ def register_problem(contribution: Register) -> str | None:
     return f"register {contribution.kind}: {problem}" if problem else None
 
 
-def _description_problem(description: str) -> str | None:
+def _description_problem(description: str, name: str = "description") -> str | None:
     size = len(description.encode())
-    return f"description has {size:,} bytes; {DESCRIPTION_LIMIT:,} is the limit" if size > DESCRIPTION_LIMIT else None
+    return f"{name} has {size:,} bytes; {DESCRIPTION_LIMIT:,} is the limit" if size > DESCRIPTION_LIMIT else None
 
 
 def _schema_problem(name: str, schema: Raw | UnsetType) -> str | None:

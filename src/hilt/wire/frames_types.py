@@ -8,8 +8,6 @@ The types are exact on purpose: an unknown key or one in other case is an error 
 the line to `frames_repair`. What names and sizes are acceptable is the business of `frames_limits`.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -109,7 +107,7 @@ class Ready(_Frame, frozen=True, tag="ready"):
 
 
 class CommandResponse(_Frame, frozen=True, tag="command_response"):
-    """The answer to `command_invoked`."""
+    """The answer to `command_invoked` and to `shortcut_invoked`."""
 
     id: str
     action: str = ""
@@ -262,6 +260,13 @@ class CommandInvoked(_Frame, frozen=True, tag="command_invoked"):
     """Trimmed at both ends; lines inside are kept."""
 
 
+class ShortcutInvoked(_Frame, frozen=True, tag="shortcut_invoked"):
+    """The user pressed a key that the extension registered; answered by `CommandResponse`."""
+
+    id: str
+    key: str
+
+
 class ToolCall(_Frame, frozen=True, tag="tool_call"):
     id: str
     name: str
@@ -393,6 +398,7 @@ ExtensionFrame: TypeAlias = (
 HostFrame: TypeAlias = (
     HelloAck
     | CommandInvoked
+    | ShortcutInvoked
     | ToolCall
     | ToolCancel
     | Event
@@ -408,14 +414,8 @@ HostFrame: TypeAlias = (
 
 Frame: TypeAlias = ExtensionFrame | HostFrame
 
-ANSWERS: Mapping[str, str] = MappingProxyType(
-    {
-        "command_response": "command_invoked",
-        "tool_result": "tool_call",
-        "event_intercept_response": "event_intercept",
-    }
-)
-"""Which request each answer of an extension belongs to. An id counts only together with its kind."""
+ANSWERS = (CommandResponse, ToolResult, EventInterceptResponse)
+"""What an extension sends in answer to something. An id counts only together with the kind of answer."""
 
 
 class Unknown(Struct, frozen=True):

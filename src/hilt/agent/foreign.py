@@ -1,0 +1,37 @@
+"""A tool call that an extension makes: it goes through all a model's call goes through, and is on record apart."""
+
+import os
+
+from hilt.agent.loop import told
+from hilt.agent.toolcalls import Desk, run_call
+from hilt.model.content import Args, ToolCall, text_of
+from hilt.model.contributions import ToolOutput
+from hilt.model.events import ToolCalled
+from hilt.sessions.log import SessionLog
+from hilt.sessions.records import NoteRecord
+
+DEPTH = 4
+"""Tools that may be under way within each other, the first included."""
+_RECORDED = 4096
+
+
+async def call_for(desk: Desk, name: str, args: Args, log: SessionLog) -> ToolOutput:
+    """A refusal is an error result, as it is for the model."""
+    if problem := _chain_problem(name, desk.chain):
+        return ToolOutput.of(problem, is_error=True)
+    call = ToolCall(f"ext_{os.urandom(6).hex()}", name, args)
+    await desk.emit(ToolCalled(call.id, name, args, desk.origin))
+    ran = await run_call(call, desk)
+    record = {"extension": desk.origin, "id": call.id, "name": name, "args": ran.args, "status": ran.status}
+    log.append(NoteRecord("extension_call", {**record, "text": text_of(ran.result.content)[:_RECORDED]}))
+    await desk.emit(told(ran, desk.origin))
+    return ToolOutput(ran.result.content, ran.result.is_error, ran.result.details)
+
+
+def _chain_problem(name: str, chain: tuple[str, ...]) -> str:
+    whole = " → ".join((*chain, name))
+    if name in chain:
+        return f"refused, because {name} would run within itself: {whole}"
+    if len(chain) >= DEPTH:
+        return f"refused, because tools call each other too deeply ({DEPTH} is the limit): {whole}"
+    return ""

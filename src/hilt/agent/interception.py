@@ -1,0 +1,250 @@
+"""Asking interceptors: all at once, counted in one order, asked again only after a change, and never silently skipped.
+
+Owns the order in which answers count and what happens without an answer. Who intercepts and how it is asked is the
+contributions' business; what a change must fit is said by whoever asks.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, assert_never
+
+import msgspec
+from msgspec import Struct, field, structs
+
+from hilt.errors import ExtensionError
+from hilt.model.contributions import Asked, Effect
+from hilt.model.events import Decided, Deciding, Event, Intercepted, Noticed
+from hilt.model.verdicts import Allow, Block, OnFailure, Question, ReplaceText, Rewrite, SystemPrompt, Verdict
+from hilt.registry.snapshot import OwnedInterceptor
+from hilt.sessions.log import SessionLog
+from hilt.sessions.records import NoteRecord
+
+_BUDGET = 10.0
+"""Seconds for all interceptors of one question together, unless one of them declares more for itself."""
+_SHOWN = 2000
+"""Characters of a system prompt that are kept on record; it comes again with every prompt."""
+_STRICTNESS: tuple[OnFailure, ...] = ("allow", "ask", "block")
+
+
+class GuardRules(Struct, frozen=True):
+    """What the user wants when a guard gives no verdict. The strictest of this and the guard's own wish counts."""
+
+    strict: bool = False
+    on_failure: OnFailure | None = None
+    guards: Mapping[str, OnFailure] = field(default_factory=dict)
+    """For single ones, by the extension's name."""
+
+
+class Bench(Struct, frozen=True):
+    """Where interceptors are heard."""
+
+    rules: GuardRules
+    log: SessionLog
+    emit: Callable[[Event], Awaitable[None]]
+    asks: Callable[[], bool]
+    """Whether there is somebody who would rather be asked than have a call run unchecked."""
+
+
+class Ruling(Struct, frozen=True):
+    question: Question
+    """As the interceptors left it."""
+    blocked_by: str = ""
+    reason: str = ""
+    changed_by: tuple[str, ...] = ()
+    unsure: tuple[str, ...] = ()
+    """The guards that gave no verdict and want the user to be asked, each with the reason."""
+
+
+async def consult(
+    owned: Sequence[OwnedInterceptor],
+    question: Question,
+    bench: Bench,
+    *,
+    fits: Callable[[Question], str] | None = None,
+    effect: Effect = Effect.READ,
+) -> Ruling:
+    """Ask them all. `fits` says what is wrong with a question as changed; `effect` is what is at stake."""
+    if not owned:
+        return Ruling(question)
+    hearing = _Hearing(owned, question, bench.rules, fits, effect, asks=bench.asks())
+    try:
+        async with asyncio.timeout(max(_BUDGET, *(one.interceptor.policy.timeout for one in owned))):
+            await hearing.hear()
+    except TimeoutError:
+        hearing.out_of_time()
+    finally:
+        hearing.dismiss()
+    ruling = hearing.ruling()
+    await _publish(hearing, ruling, bench)
+    return ruling
+
+
+class _Hearing:
+    def __init__(
+        self,
+        owned: Sequence[OwnedInterceptor],
+        question: Question,
+        rules: GuardRules,
+        fits: Callable[[Question], str] | None,
+        effect: Effect,
+        *,
+        asks: bool,
+    ) -> None:
+        self._owned = owned
+        self.question = question
+        self._rules = rules
+        self._fits = fits
+        self._effect = effect
+        self._asks = asks
+        self._asked: list[Asked | None] = [None] * len(owned)
+        self._unheard: list[int] = []
+        """Those whose answer is still needed, in the order in which it counts."""
+        self._elapsed = 0.0
+        self._seen: list[Question] = [question] * len(owned)
+        """The question as each has last had nothing against it."""
+        self.decisions: list[Decided] = []
+        self._blocked: tuple[str, str] = ("", "")
+        self._changed_by: list[str] = []
+        self._unsure: list[str] = []
+
+    async def hear(self) -> None:
+        self._ask(range(len(self._owned)))
+        while self._unheard and not self._blocked[0]:
+            index = self._unheard[0]
+            verdict = await self._answer(index)
+            if verdict is not None and self._count(index, verdict):
+                self._ask(self._unheard)  # what these were asked was something else
+        if not self._blocked[0] and self.question.event == "tool_call":
+            await self._hear_again()
+
+    async def _hear_again(self) -> None:
+        """What will run must have nothing said against it by anyone, also by those asked before it was changed."""
+        self._ask([index for index, seen in enumerate(self._seen) if seen is not self.question])
+        while self._unheard and not self._blocked[0]:
+            index = self._unheard[0]
+            verdict = await self._answer(index)
+            if isinstance(verdict, Block):
+                self._block(index, verdict.reason)
+
+    def _ask(self, indices: Iterable[int]) -> None:
+        self._unheard = list(indices)
+        for index in self._unheard:
+            if before := self._asked[index]:
+                before.discard()
+            self._asked[index] = self._owned[index].interceptor.ask(self.question)
+            self._seen[index] = self.question
+
+    async def _answer(self, index: int) -> Verdict | None:
+        asked = self._asked[index]
+        assert asked
+        verdict: Verdict | None = None
+        try:
+            verdict = await asked
+        except ExtensionError as error:
+            self._elapsed = asked.elapsed
+            self._fail(index, error.message)
+        self._elapsed = asked.elapsed
+        self._asked[index] = None
+        self._unheard.remove(index)
+        return verdict
+
+    def _count(self, index: int, verdict: Verdict) -> bool:
+        """Take one verdict into account. True when it changed the question."""
+        match verdict:
+            case Allow():
+                self._decide(index, "allow")
+                return False
+            case Block(reason=reason):
+                self._block(index, reason)
+                return False
+            case Rewrite(args=args):
+                return self._change(index, "rewrite", args, structs.replace(self.question, tool_args=args))
+            case ReplaceText(text=text):
+                return self._change(index, "replace", text, structs.replace(self.question, text=text))
+            case SystemPrompt(text=text):
+                shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
+                return self._change(index, "replace", shown, structs.replace(self.question, system_prompt=text))
+            case never:
+                assert_never(never)
+
+    def _change(self, index: int, decision: Deciding, changed: Any, question: Question) -> bool:
+        if _same(question, self.question):
+            self._decide(index, "allow")
+            return False
+        if wrong := self._fits(question) if self._fits else "":
+            self._fail(index, f"the arguments it wants do not fit: {wrong}")
+            return False
+        self.question = self._seen[index] = question
+        self._changed_by.append(self._owned[index].owner)
+        self._decide(index, decision, changed=changed)
+        return True
+
+    def _block(self, index: int, reason: str) -> None:
+        self._blocked = (self._owned[index].owner, reason)
+        self._decide(index, "suppress" if self.question.event == "assistant_message" else "block", reason)
+
+    def _fail(self, index: int, why: str) -> None:
+        owned = self._owned[index]
+        applied = self._policy(owned)
+        self._decide(index, "fail", why, applied=applied)
+        if applied == "block":
+            self._blocked = (owned.owner, f"refused, because guard {owned.owner} gave no verdict: {why}")
+        elif applied == "ask":
+            self._unsure.append(f"{owned.owner}: {why}")
+
+    def _policy(self, owned: OwnedInterceptor) -> OnFailure:
+        policy, rules = owned.interceptor.policy, self._rules
+        if rules.strict or policy.required:
+            return "block"
+        wishes = [wish for wish in (policy.on_failure, rules.on_failure, rules.guards.get(owned.owner)) if wish]
+        if wishes:
+            return max(wishes, key=_STRICTNESS.index)
+        return "ask" if self._asks and self._effect is not Effect.READ else "allow"
+
+    def _decide(
+        self, index: int, decision: Deciding, reason: str = "", *, changed: Any = None, applied: OnFailure | None = None
+    ) -> None:
+        owner, ms = self._owned[index].owner, round(self._elapsed * 1000, 3)
+        self.decisions.append(Decided(owner, decision, ms, reason, applied or "", changed))
+
+    def out_of_time(self) -> None:
+        """Those that have not been heard have failed, each with its own policy."""
+        self._elapsed = _BUDGET
+        for index in self._unheard:
+            self._fail(index, "the time for all guards together is over")
+
+    def dismiss(self) -> None:
+        for asked in self._asked:
+            if asked:
+                asked.discard()
+
+    def ruling(self) -> Ruling:
+        by, reason = self._blocked
+        return Ruling(self.question, by, reason, tuple(self._changed_by), tuple(self._unsure))
+
+
+def _same(one: Question, other: Question) -> bool:
+    return (one.tool_args, one.text, one.system_prompt) == (other.tool_args, other.text, other.system_prompt)
+
+
+async def _publish(hearing: _Hearing, ruling: Ruling, bench: Bench) -> None:
+    """Every decision is on record before it is told."""
+    question = ruling.question
+    outcome: Any = "blocked" if ruling.blocked_by else "changed" if ruling.changed_by else "allowed"
+    told = Intercepted(question.event, outcome, tuple(hearing.decisions), question.tool_id, question.tool_name)
+    bench.log.append(NoteRecord("interception", msgspec.to_builtins(told)))
+    for decided in hearing.decisions:
+        if decided.decision == "fail":
+            data = {"guard": decided.extension, "reason": decided.reason, "decision": decided.applied}
+            about = {"event": question.event, "id": question.tool_id, "name": question.tool_name}
+            bench.log.append(NoteRecord("guard_failed", {**data, **about}))
+    await bench.emit(told)
+    for decided in hearing.decisions:
+        if decided.decision == "fail":
+            await bench.emit(Noticed("warn", _warning(decided, question)))
+
+
+def _warning(decided: Decided, question: Question) -> str:
+    what = f"the call of {question.tool_name}" if question.tool_name else question.event.replace("_", " ")
+    done = {"allow": f"{what} goes on unchecked", "ask": "you are asked instead", "block": f"{what} is refused"}
+    return f"guard {decided.extension} gave no verdict ({decided.reason}): {done[decided.applied or 'allow']}"

@@ -1,0 +1,73 @@
+"""What extensions need of the world: the agent they extend, and programs to talk to. Seams, by role."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from hilt.extensions.handshake import Surroundings
+from hilt.model.actions import Action
+from hilt.model.content import Args
+from hilt.model.contributions import ToolOutput
+from hilt.model.events import Event
+from hilt.transport.channels import Channel
+from hilt.transport.launch import Spec
+from hilt.transport.process import Exit
+
+
+class Agent(Protocol):
+    """Whom extensions call back. `source` is always the extension's name."""
+
+    async def apply(self, actions: tuple[Action, ...], source: str) -> None:
+        """Do what it asks for. Raises `HiltError`."""
+
+    async def slash(self, text: str, source: str) -> None:
+        """Run a slash command as if it had been typed. Raises `HiltError`."""
+
+    async def call_tool(self, name: str, args: Args, source: str, chain: tuple[str, ...]) -> ToolOutput:
+        """Run a tool through everything a model's call goes through. A refusal is an error result."""
+
+    async def tell(self, event: Event) -> None:
+        """Tell every face."""
+
+
+class Program(Protocol):
+    """A process being talked to; `transport.process.Child` is one."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def channel(self) -> Channel: ...
+
+    async def exited(self) -> Exit: ...
+
+    def last_words(self) -> list[str]: ...
+
+    def remark(self, text: str) -> None: ...
+
+
+Opener: TypeAlias = Callable[[Spec], AbstractAsyncContextManager[Program]]
+"""Starts a program for the life of a block. Raises `StartError`."""
+
+
+class Places(Struct, frozen=True):
+    logs: Path
+    """Each has its `ext-<name>.log` here."""
+    data: Path
+    """Where those live that keep their data apart from their code, a directory each."""
+    outputs: Path
+    """The whole of results that are too long for the model."""
+
+
+class House(Struct, frozen=True):
+    """What all extensions of one host share."""
+
+    agent: Agent
+    open: Opener
+    places: Places
+    surroundings: Surroundings
+    attended: bool
+    """Whether tools that wait for a person may run."""

@@ -1,0 +1,368 @@
+"""One process of an extension that speaks the frames dialect: what it offers, and how it is asked for it.
+
+Lives between the start of the process and its end, both of which are the supervisor's business. What the process
+says of its own accord is taken apart in `inbound`.
+"""
+
+import asyncio
+from collections.abc import Callable, Generator
+from typing import Any, Protocol
+
+from hilt.errors import (
+    ExtensionError,
+    ExtensionFailure,
+    ExtensionGone,
+    ExtensionProtocolError,
+    ExtensionStartError,
+    ExtensionTimeout,
+)
+from hilt.extensions.agent import House, Program
+from hilt.extensions.chores import Chores, Errands
+from hilt.extensions.discovery import Found
+from hilt.extensions.handshake import Handshake, hello_ack
+from hilt.extensions.inbound import Inbound
+from hilt.extensions.peer import Answer, Peer, Pending
+from hilt.extensions.progress import Progress
+from hilt.extensions.registrations import Registrations
+from hilt.extensions.results import bounded
+from hilt.model.actions import Action
+from hilt.model.contributions import Contribution, Invocation, ToolOutput
+from hilt.model.events import Noticed
+from hilt.model.verdicts import Question, Verdict
+from hilt.transport.lines import TooLong
+from hilt.wire.frames import encode, pack
+from hilt.wire.frames_answers import CommandFailed, command_answer, verdict
+from hilt.wire.frames_questions import intercept_line
+from hilt.wire.frames_results import tool_output
+from hilt.wire.frames_types import (
+    CommandInvoked,
+    CommandResponse,
+    EventInterceptResponse,
+    ExtensionFrame,
+    Hello,
+    Malformed,
+    PanelClose,
+    PanelKey,
+    PanelResize,
+    Ready,
+    ShortcutInvoked,
+    Shutdown,
+    ToolCall,
+    ToolCancel,
+    ToolResult,
+)
+
+COMMAND_PATIENCE = 30.0
+INTERACTIVE = "interactive extension tools require an interactive host"
+_PROGRESS_CAP = 10
+"""A call that shows progress may take so many times its deadline in all."""
+_FOREVER = 10 * 365 * 86400.0
+_TOLD = 20
+"""Mistakes of one process that the user is told of; the log has more of them."""
+_LOGGED = 200
+_LAST_WORDS = 5
+
+
+class Keeper(Protocol):
+    """Who keeps the process. Must neither block nor raise."""
+
+    def changed(self) -> None:
+        """It offers something else than before."""
+
+    def trouble(self) -> None:
+        """Something about it needs attention: see `fault`, `closed_output`, `ready`."""
+
+    def before_asking(self) -> None:
+        """A question is about to be sent: what happened before it must be told before it."""
+
+
+class Tally(Protocol):
+    """Counts whether verdicts come when they are asked for."""
+
+    def answered(self) -> None: ...
+
+    def missed(self) -> None: ...
+
+
+class Extension:
+    def __init__(self, found: Found, house: House, program: Program, keeper: Keeper, group: asyncio.TaskGroup) -> None:
+        self.name = found.manifest.name
+        self.found = found
+        self._house = house
+        self._program = program
+        self._keeper = keeper
+        self.peer = Peer(self.name, program.channel, self)
+        self.registrations = Registrations(self)
+        self.chores = Chores(program.channel)
+        self._errands = Errands(group)
+        self._inbound = Inbound(
+            self.name,
+            house.agent,
+            self.peer,
+            self.registrations,
+            self.chores,
+            self._errands,
+            changed=keeper.changed,
+            report=self.report,
+        )
+        self._handshake: Handshake | None = Handshake(self.name)
+        self.hello: Hello | None = None
+        self.ready = False
+        """It has said that its first registrations are complete."""
+        self.lines = 0
+        """How many it has sent: as long as this grows, it is not silent."""
+        self.fault = ""
+        """Why it must be ended, once that is certain."""
+        self.closed_output = False
+        self.unsendable = 0
+        """Events that no line could hold."""
+        self._stuck = False
+        self._reported = 0
+
+    @property
+    def pid(self) -> int:
+        return self._program.pid
+
+    @property
+    def events_lost(self) -> int:
+        return self.unsendable + self._program.channel.dropped
+
+    def contributions(self) -> tuple[Contribution, ...]:
+        return self.registrations.contributions()
+
+    # Asking it
+
+    async def call_tool(self, tool: str, invocation: Invocation) -> ToolOutput:
+        patience = self.found.manifest.tool_timeout_ms / 1000
+        limit = patience * _PROGRESS_CAP
+        if self.registrations.interactive(tool):
+            if not self._house.attended:
+                return ToolOutput.of(INTERACTIVE, is_error=True)
+            patience = limit = _FOREVER
+        args = pack(invocation.args)
+        self._keeper.before_asking()
+        pending = self.peer.ask(
+            ToolResult, lambda id_: encode(ToolCall(id_, tool, args), packed=True), tool, patience, limit
+        )
+        pending.chain = (*invocation.chain, tool)
+        progress = Progress(invocation.progress, self.chores.add)
+        pending.progress = progress.push
+        try:
+            answer = await pending.future
+        except asyncio.CancelledError:
+            self._cancel(pending)
+            raise
+        except ExtensionTimeout as error:
+            self._cancel(pending)
+            self._check_stuck()
+            return self._failed(tool, error, timed_out=True)
+        except ExtensionError as error:
+            return self._failed(tool, error)
+        finally:
+            self._inbound.give_up_children(pending.id)
+        if progress.some:
+            await progress.flush()
+        assert isinstance(answer, ToolResult)
+        return await bounded(tool_output(answer, self.name, tool), tool, self._house.places.outputs)
+
+    def _failed(self, tool: str, error: ExtensionError, **details: bool) -> ToolOutput:
+        hint = f"\n{error.hint}" if error.hint else ""
+        return ToolOutput.of(f"extension {self.name}/{tool} failed: {error.message}{hint}", is_error=True, **details)
+
+    def _cancel(self, pending: Pending) -> None:
+        self.peer.give_up(pending)
+        if self.hello and "tool_cancel" in self.hello.capabilities:
+            self.peer.tell(encode(ToolCancel(pending.id)))
+
+    async def run_command(self, command: str, args: str) -> tuple[Action, ...]:
+        return await self._act(f"/{command}", command, lambda id_: encode(CommandInvoked(id_, command, args)))
+
+    async def press(self, key: str) -> tuple[Action, ...]:
+        return await self._act(f"shortcut {key}", key, lambda id_: encode(ShortcutInvoked(id_, key)))
+
+    async def _act(self, shown: str, what: str, line: Callable[[str], bytes]) -> tuple[Action, ...]:
+        self._keeper.before_asking()
+        pending = self.peer.ask(CommandResponse, line, what, COMMAND_PATIENCE)
+        try:
+            answer = await pending.future
+        except asyncio.CancelledError:
+            self.peer.give_up(pending)
+            raise
+        except ExtensionError as error:
+            self._check_stuck()
+            error.message = f"extension {shown}: {error.message}"
+            raise
+        assert isinstance(answer, CommandResponse)
+        action = command_answer(answer)
+        if isinstance(action, CommandFailed):
+            raise ExtensionFailure(self.name, f"extension {shown}: {action.message}")
+        return (action,)
+
+    def intercept(self, question: Question, patience: float, tally: Tally) -> "Asked":
+        """Ask now; await the answer later."""
+        self._keeper.before_asking()
+        what = f"{question.event} of {question.tool_name}" if question.tool_name else question.event
+        pending = self.peer.ask(EventInterceptResponse, lambda id_: intercept_line(id_, question), what, patience)
+        return Asked(self.name, self.peer, pending, question, tally)
+
+    # Telling it
+
+    def post(self, line: bytes) -> None:
+        """An event; dropped, and counted, when it does not read."""
+        self._program.channel.post(line)
+
+    def panel_key(self, panel_id: str, key: str, text: str) -> None:
+        self.peer.tell(encode(PanelKey(panel_id, key, text)))
+
+    def panel_resize(self, panel_id: str, width: int, height: int) -> None:
+        self.peer.tell(encode(PanelResize(panel_id, width, height)))
+
+    def panel_closed(self, panel_id: str) -> None:
+        self.peer.tell(encode(PanelClose(panel_id)))
+
+    def shut_down(self) -> None:
+        self.peer.tell(encode(Shutdown()))
+
+    def gone(self, how: str) -> None:
+        """The process has ended, or is about to be: fail what waits for it, with its last words."""
+        words = self.last_words()
+        last = f"; its last words: {words}" if words else ""
+        unknown = "it was not retried, and its outcome is unknown"
+
+        def error(what: str) -> ExtensionGone:
+            return ExtensionGone(self.name, f"{self.name} {how} before it answered {what}; {unknown}{last}")
+
+        self.peer.gone(error)
+        self._errands.cancel_all()
+
+    def last_words(self) -> str:
+        lines = [line.strip() for line in self._program.last_words()]
+        return " | ".join(line[:300] for line in lines[-_LAST_WORDS:] if line)
+
+    # What the channel tells
+
+    def line(self, line: bytes) -> None:
+        if self._handshake is None:
+            self.peer.line(line)
+        else:
+            self._open(self._handshake, line)
+
+    def overlong(self, line: TooLong) -> None:
+        if self._handshake is None:
+            self.peer.overlong(line)
+        else:
+            self._fail(f"its first line has {line.size:,} bytes and is no hello")
+
+    def ended(self) -> None:
+        self.closed_output = True
+        self._keeper.trouble()
+
+    def broken(self) -> None:
+        """It does not read any more. That alone is no reason to end it: it may be about to end by itself."""
+
+    def stalled(self) -> None:
+        self._stuck = True
+        self._check_stuck()
+
+    def _open(self, handshake: Handshake, line: bytes) -> None:
+        try:
+            hello = handshake.take(line)
+        except ExtensionStartError as error:
+            self._fail(f"{error.message} ({error.hint})")
+            return
+        if hello is None:
+            return
+        self._handshake = None
+        self.hello = hello
+        directory = str(self.found.directory)
+        separate = self.found.manifest.data_dir == "separate"
+        data = str(self._house.places.data / self.name) if separate else directory
+        self.peer.tell(encode(hello_ack(self._house.surroundings, directory, data)))
+        if stray := handshake.stray:
+            told = f"{len(stray)} line{'s' * (len(stray) > 1)} before its hello ignored"
+            self.report(f"{told}, the first was {stray[0]!r}")
+        if hello.name != self.name:
+            self.report(f"it calls itself {hello.name[:64]!r}; the manifest's name counts")
+        self._keeper.trouble()
+
+    def _check_stuck(self) -> None:
+        # One that is busy with a call may well not read meanwhile: then the call's deadline decides.
+        if self._stuck and self._program.channel.waiting and not self.peer.working:
+            self._fail("it has stopped reading")
+
+    def _fail(self, fault: str) -> None:
+        self.fault = self.fault or fault
+        self._keeper.trouble()
+
+    # What the peer tells
+
+    def said(self, frame: ExtensionFrame) -> None:
+        self.lines += 1
+        match frame:
+            case Hello():
+                self.report("a second hello is ignored")
+            case Ready():
+                self.ready = True
+                self._keeper.trouble()
+            case _:
+                self._inbound.take(frame)
+
+    def too_late(self, pending: Pending, answer: Answer) -> None:
+        """Usually of no interest; but a refusal that came too late is worth knowing."""
+        if isinstance(answer, EventInterceptResponse) and answer.block:
+            took = asyncio.get_running_loop().time() - pending.asked
+            reason = f": {answer.reason}" if answer.reason else ""
+            self._tell(f"guard {self.name} refused, but only after {took:.3g} s, in answer to {pending.what}{reason}")
+
+    def erred(self, mistake: str) -> None:
+        self.lines += 1
+        self.report(mistake)
+
+    def hopeless(self, reason: str) -> None:
+        self._fail(reason)
+
+    def report(self, mistake: str) -> None:
+        """Something it did wrong that costs nobody else anything."""
+        self._reported += 1
+        if self._reported <= _LOGGED:
+            self._program.remark(mistake)
+        if self._reported <= _TOLD:
+            more = "; what follows is in its log only" if self._reported == _TOLD else ""
+            self._tell(f"extension {self.name}: {mistake}{more}")
+
+    def _tell(self, message: str) -> None:
+        self.chores.add(lambda: self._house.agent.tell(Noticed("warn", message)))
+
+
+class Asked:
+    """A question to an interceptor on its way."""
+
+    def __init__(self, name: str, peer: Peer, pending: Pending, question: Question, tally: Tally) -> None:
+        self._name = name
+        self._peer = peer
+        self._pending = pending
+        self._question = question
+        self._tally = tally
+
+    def __await__(self) -> Generator[Any, None, Verdict]:
+        try:
+            answer = yield from self._pending.future
+            assert isinstance(answer, EventInterceptResponse)
+            decided = verdict(answer, self._question.event)
+            if isinstance(decided, Malformed):
+                raise ExtensionProtocolError(self._name, f"{self._name} gave an unusable verdict: {decided.reason}")
+        except asyncio.CancelledError:
+            self.discard()
+            raise
+        except ExtensionError:
+            self._tally.missed()
+            raise
+        self._tally.answered()
+        return decided
+
+    def discard(self) -> None:
+        self._peer.give_up(self._pending)
+
+    @property
+    def elapsed(self) -> float:
+        return self._pending.ended - self._pending.asked

@@ -1,0 +1,127 @@
+"""An extension as an interceptor. It keeps its place and its policy while its process is down or not yet up."""
+
+import asyncio
+from collections.abc import Generator
+from typing import Any, Protocol
+
+from hilt.errors import ExtensionError, ExtensionGone
+from hilt.extensions.discovery import Found
+from hilt.extensions.extension import Extension
+from hilt.model.contributions import Asked, Interceptor
+from hilt.model.verdicts import GuardPolicy, Interceptable, Question, Verdict
+
+_TRUSTED = 3
+"""Failures in a row after which it is still asked, but hardly waited for."""
+_IMPATIENCE = 0.1
+
+
+class Post(Protocol):
+    """The place an extension has in the host, with or without a process in it."""
+
+    @property
+    def current(self) -> Extension | None: ...
+
+    @property
+    def coming(self) -> bool:
+        """A process is being started."""
+
+    async def arrival(self) -> None:
+        """Wait until that process is ready, or until it is known that it will not be."""
+
+    @property
+    def reason(self) -> str:
+        """Why there is no process."""
+
+
+class Guards:
+    def __init__(self, post: Post, found: Found) -> None:
+        self._post = post
+        self._failures = 0
+        self.unchecked = 0
+        """Times it gave no verdict when it was asked for one."""
+        self.settle(found)
+
+    def settle(self, found: Found) -> None:
+        """Take over what the manifest says of it."""
+        self._name = found.manifest.name
+        self._priority = found.manifest.priority
+        declared = found.manifest.guard
+        self.declared: tuple[Interceptable, ...] = ("tool_call",) if declared else ()
+        """What it intercepts even before it has said so."""
+        self.policy = (
+            GuardPolicy(declared.on_failure, declared.timeout_ms / 1000, declared.required)
+            if declared
+            else GuardPolicy()
+        )
+
+    def interceptors(self, events: tuple[Interceptable, ...]) -> tuple[Interceptor, ...]:
+        wanted = dict.fromkeys((*self.declared, *events))
+        return tuple(Interceptor(event, self.ask, self._priority, self.policy) for event in wanted)
+
+    def ask(self, question: Question) -> Asked:
+        if extension := self._post.current:
+            return extension.intercept(question, self._patience, self)
+        if self.declared and self._post.coming:
+            return _Later(self, question)
+        self.missed()
+        return _Never(ExtensionGone(self._name, f"guard {self._name} is not running: {self._post.reason}"))
+
+    @property
+    def _patience(self) -> float:
+        return self.policy.timeout if self._failures < _TRUSTED else min(_IMPATIENCE, self.policy.timeout)
+
+    def answered(self) -> None:
+        self._failures = 0
+
+    def missed(self) -> None:
+        self._failures += 1
+        self.unchecked += 1
+
+    async def ask_when_ready(self, question: Question) -> Verdict:
+        """A guard that was declared is waited for, within its own time."""
+        try:
+            async with asyncio.timeout(self.policy.timeout):
+                await self._post.arrival()
+        except TimeoutError:
+            pass
+        if extension := self._post.current:
+            return await extension.intercept(question, self._patience, self)
+        self.missed()
+        raise ExtensionGone(
+            self._name, f"guard {self._name} is not ready: {self._post.reason or 'it is being started'}"
+        )
+
+
+class _Never:
+    """No answer will come, and it is known why."""
+
+    elapsed = 0.0
+
+    def __init__(self, error: ExtensionError) -> None:
+        self._error = error
+
+    def __await__(self) -> Generator[Any, None, Verdict]:
+        raise self._error
+        yield  # a generator, as awaiting demands
+
+    def discard(self) -> None:
+        pass
+
+
+class _Later:
+    """Asked once there is a process to ask."""
+
+    def __init__(self, guards: Guards, question: Question) -> None:
+        self._guards = guards
+        self._question = question
+        self._begun = asyncio.get_running_loop().time()
+        self.elapsed = 0.0
+
+    def __await__(self) -> Generator[Any, None, Verdict]:
+        try:
+            return (yield from self._guards.ask_when_ready(self._question).__await__())
+        finally:
+            self.elapsed = asyncio.get_running_loop().time() - self._begun
+
+    def discard(self) -> None:
+        pass

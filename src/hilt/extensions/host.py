@@ -1,0 +1,242 @@
+"""All extensions of one session: found, started side by side, listed, reloaded, told, stopped."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from hilt.errors import UsageError
+from hilt.extensions.agent import House
+from hilt.extensions.discovery import Discovery, Found, Problem, find_again
+from hilt.extensions.extension import Extension
+from hilt.extensions.fanout import Fanout
+from hilt.extensions.supervisor import Supervisor
+from hilt.extensions.watch import Watch
+from hilt.model.events import Event, Noticed
+from hilt.model.extensions import ExtensionStatus, Reloaded
+from hilt.registry.registry import Registry
+from hilt.wire.frames_events import session_end
+
+_STOPPING = 2.0
+"""Seconds, beyond the longest grace, after which what is still being stopped is killed."""
+
+
+class ExtensionHost:
+    """The agent's port `Extensions`. Everything happens within `running`."""
+
+    def __init__(
+        self,
+        find: Callable[[], Discovery],
+        house: House,
+        registry: Registry,
+        session_id: str,
+        *,
+        path: str,
+        settling: float = 3.0,
+        watch: bool = False,
+    ) -> None:
+        """`settling` is how many seconds from the start those that are still coming are waited for, where it matters;
+        `path` is where programs are looked for."""
+        self._find = find
+        self._house = house
+        self._registry = registry
+        self._path = path
+        self._settling = settling
+        self._watching = watch
+        self._supervisors: dict[str, Supervisor] = {}
+        self._disabled: tuple[Found, ...] = ()
+        self._fanout = Fanout(session_id, house.surroundings.cwd)
+        self._known_conflicts: set[str] = set()
+        self._published = asyncio.Event()
+        self._started = asyncio.get_running_loop().time()
+        self._group: asyncio.TaskGroup | None = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._watchers: set[asyncio.Task[None]] = set()
+        self._reloading = asyncio.Lock()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["ExtensionHost"]:
+        """Start all that can be found and go on at once; stop them at the end, in a few seconds at most."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            conflicts = group.create_task(self._report_conflicts(), name="extension conflicts")
+            discovery = self._find()
+            self._disabled = discovery.disabled
+            for found in discovery.found:
+                self._start(found)
+            await self._tell_problems(discovery.problems)
+            try:
+                yield self
+            finally:
+                conflicts.cancel()
+                await self._stop()
+
+    async def __call__(self, event: Event) -> None:
+        """A sink of the agent's bus."""
+        await self._fanout(event)
+
+    # The port
+
+    def statuses(self) -> tuple[ExtensionStatus, ...]:
+        running = [supervisor.status() for supervisor in self._supervisors.values()]
+        return (*running, *map(_disabled, self._disabled))
+
+    async def reload(self, name: str = "") -> Reloaded:
+        async with self._reloading:
+            discovery = await asyncio.to_thread(self._find)
+            self._disabled = discovery.disabled
+            found = {one.manifest.name: one for one in discovery.found}
+            if name and name not in self._supervisors and name not in found:
+                self._unknown(name, discovery.problems)
+            names = [name] if name else list(dict.fromkeys((*self._supervisors, *found)))
+            problems = [_told(problem) for problem in discovery.problems if not name or problem.name == name]
+            return await self._reload(names, found, problems)
+
+    async def settled(self) -> None:
+        deadline = self._started + self._settling
+        try:
+            async with asyncio.timeout_at(deadline):
+                for supervisor in tuple(self._supervisors.values()):
+                    await supervisor.leaves("starting")
+        except TimeoutError:
+            pass
+
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
+        if process := self._process(extension):
+            process.panel_key(panel_id, key, text)
+
+    def panel_resize(self, extension: str, panel_id: str, width: int, height: int) -> None:
+        if process := self._process(extension):
+            process.panel_resize(panel_id, width, height)
+
+    def panel_closed(self, extension: str, panel_id: str) -> None:
+        if process := self._process(extension):
+            process.panel_closed(panel_id)
+
+    # What supervisors tell
+
+    def before_asking(self) -> None:
+        self._fanout.flush()
+
+    def joined(self, extension: Extension) -> None:
+        self._fanout.greet(extension)
+
+    def published(self) -> None:
+        self._fanout.listen(filter(None, (supervisor.current for supervisor in self._supervisors.values())))
+        self._published.set()
+
+    # Starting, reloading, stopping
+
+    def _start(self, found: Found) -> Supervisor:
+        supervisor = Supervisor(found, self._house, self._registry, self)
+        self._supervisors[supervisor.name] = supervisor
+        self._keep(self._running, supervisor.run(), f"supervisor of {supervisor.name}")
+        if self._watching:
+            self._keep(self._watchers, self._watch(supervisor), f"watch of {supervisor.name}")
+        return supervisor
+
+    def _keep(self, tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None], name: str) -> None:
+        assert self._group
+        task = self._group.create_task(work, name=name)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def _reload(self, names: list[str], found: dict[str, Found], problems: list[str]) -> Reloaded:
+        stopped = 0
+        async with asyncio.TaskGroup() as group:
+            replacing = []
+            for name in names:
+                supervisor = self._supervisors.get(name)
+                if supervisor is None:
+                    group.create_task(self._start(found[name]).leaves("starting"))
+                elif name in found:
+                    replacing.append(group.create_task(supervisor.reload(self._again(found[name]))))
+                else:
+                    stopped += 1
+                    self._retire(supervisor)
+        for task in replacing:
+            outcome = task.result()
+            stopped += outcome.stopped
+            if outcome.problem:
+                problems.append(outcome.problem)
+        loaded = [self._supervisors[name] for name in names if name in self._supervisors]
+        ready = sum(supervisor.state == "ready" for supervisor in loaded)
+        return Reloaded(stopped, len(loaded), ready, tuple(problems))
+
+    def _again(self, found: Found) -> Callable[[], Found]:
+        return lambda: find_again(found, self._path)
+
+    def _retire(self, supervisor: Supervisor) -> None:
+        supervisor.stop()
+        del self._supervisors[supervisor.name]
+        self.published()
+
+    def _unknown(self, name: str, problems: tuple[Problem, ...]) -> None:
+        for problem in problems:
+            if problem.name == name:
+                raise UsageError(problem.message, hint=problem.hint)
+        known = ", ".join(self._supervisors) or "none"
+        raise UsageError(f"there is no extension {name}", hint=f"there are: {known}")
+
+    async def _watch(self, supervisor: Supervisor) -> None:
+        watch = Watch(supervisor.found)
+        while supervisor.state != "stopped":
+            await watch.changed()
+            if self._supervisors.get(supervisor.name) is not supervisor:
+                return
+            outcome = await supervisor.reload(self._again(supervisor.found))
+            message = outcome.problem or f"extension {supervisor.name} changed on disk and was reloaded"
+            await self._house.agent.tell(Noticed("warn" if outcome.problem else "info", message))
+
+    async def _stop(self) -> None:
+        """All at once: the slowest decides how long it takes."""
+        self._fanout.note(session_end("shutdown"))
+        self._fanout.flush()
+        for watcher in self._watchers:
+            watcher.cancel()
+        for supervisor in self._supervisors.values():
+            supervisor.stop()
+        graces = [supervisor.found.manifest.stop_grace_ms / 1000 for supervisor in self._supervisors.values()]
+        if self._running:
+            await asyncio.wait(self._running, timeout=max(graces, default=0) + _STOPPING)
+        for task in self._running:
+            task.cancel()
+
+    async def _report_conflicts(self) -> None:
+        """Say of every name that two claim who has it, once."""
+        while True:
+            await self._published.wait()
+            self._published.clear()
+            for conflict in self._registry.snapshot().conflicts:
+                shown = f"/{conflict.name}" if conflict.kind == "command" else f"{conflict.kind} {conflict.name}"
+                told = (
+                    f"conflict: {conflict.owner} and {conflict.refused} both offer {shown}; {conflict.owner} keeps it"
+                )
+                if told not in self._known_conflicts:
+                    self._known_conflicts.add(told)
+                    await self._house.agent.tell(Noticed("warn", told))
+
+    async def _tell_problems(self, problems: tuple[Problem, ...]) -> None:
+        for problem in problems:
+            await self._house.agent.tell(Noticed("warn", _told(problem)))
+
+    def _process(self, name: str) -> Extension | None:
+        supervisor = self._supervisors.get(name)
+        return supervisor.current if supervisor else None
+
+
+def _told(problem: Problem) -> str:
+    hint = f" ({problem.hint})" if problem.hint else ""
+    return f"extension not loaded: {problem.message}{hint}"
+
+
+def _disabled(found: Found) -> ExtensionStatus:
+    return ExtensionStatus(
+        found.manifest.name,
+        found.manifest.version,
+        "frames",
+        "disabled",
+        found.source,
+        str(found.directory),
+        reason='its manifest says "enabled": false',
+    )

@@ -1,0 +1,211 @@
+"""What an extension says of its own accord, and what is done about it. Nothing here may block the reader."""
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import UNSET
+
+from hilt.errors import FrameError, HiltError
+from hilt.extensions.agent import Agent
+from hilt.extensions.chores import Chores, Errands
+from hilt.extensions.peer import Peer, Pending
+from hilt.extensions.registrations import Registrations
+from hilt.model.actions import Action, ClearNotes, ClosePanel, Notify, OpenPanel, RenderPanel, Submit
+from hilt.model.contributions import ToolOutput
+from hilt.model.extensions import NoteLevel, Panel
+from hilt.wire import frames_types as frames
+from hilt.wire.frames import encode, unpack_object
+from hilt.wire.frames_answers import panel
+from hilt.wire.frames_results import call_result
+from hilt.wire.frames_types import (
+    CallTool,
+    CallToolCancel,
+    ExtensionFrame,
+    HostFault,
+    HostRequest,
+    HostResponse,
+    PanelClose,
+    PanelRender,
+    Register,
+    RegisterCommand,
+    RegisterTool,
+    SubmitSlash,
+    Subscribe,
+    ToolProgress,
+)
+from hilt.wire.frames_types import (
+    Notify as NotifyFrame,
+)
+from hilt.wire.frames_types import (
+    OpenPanel as OpenPanelFrame,
+)
+from hilt.wire.frames_types import (
+    Submit as SubmitFrame,
+)
+
+METHOD_NOT_FOUND = -32601
+_CALL_LIMIT = 60.0
+_LEVELS: dict[str, NoteLevel] = {"info": "info", "success": "success", "warn": "warn", "error": "error"}
+
+
+class Inbound:
+    def __init__(
+        self,
+        name: str,
+        agent: Agent,
+        peer: Peer,
+        registrations: Registrations,
+        chores: Chores,
+        errands: Errands,
+        *,
+        changed: Callable[[], None],
+        report: Callable[[str], None],
+    ) -> None:
+        self._name = name
+        self._agent = agent
+        self._peer = peer
+        self._registrations = registrations
+        self._chores = chores
+        self._errands = errands
+        self._changed = changed
+        self._report = report
+        self._calls: dict[str, CallTool] = {}
+        """Calls of the host's tools under way, by the id the extension gave them."""
+        self._children: dict[str, set[str]] = {}
+        """Which calls of tools were made on behalf of which call."""
+        self._slashes = 0
+
+    def take(self, frame: ExtensionFrame) -> None:
+        match frame:
+            case RegisterTool():
+                self._registered(self._registrations.tool(frame))
+            case RegisterCommand():
+                self._registered(self._registrations.command(frame))
+            case Subscribe():
+                self._registered(self._registrations.subscribe(frame))
+            case Register():
+                self._registered(self._registrations.kind(frame))
+            case ToolProgress():
+                self._progress(frame)
+            case CallTool():
+                self._call_tool(frame)
+            case CallToolCancel(id=id_):
+                self._cancel(id_)
+            case HostRequest():
+                fault = HostFault(METHOD_NOT_FOUND, f"method not found: {frame.method[:128]}")
+                self._peer.tell(encode(HostResponse(frame.id, error=fault)))
+            case SubmitSlash(text=text):
+                self._slash(text.strip())
+            case _:
+                if action := _action(frame):
+                    self._do(action)
+
+    def give_up_children(self, call_id: str) -> None:
+        """The call is over: what was begun for it has no purpose any more."""
+        for id_ in self._children.pop(call_id, ()):
+            self._cancel(id_)
+
+    def _registered(self, problem: str | None) -> None:
+        if problem:
+            self._report(problem)
+        self._changed()
+
+    def _do(self, action: Action) -> None:
+        async def apply() -> None:
+            try:
+                await self._agent.apply((action,), self._name)
+            except HiltError as error:
+                self._report(error.message)
+
+        self._chores.add(apply)
+
+    def _progress(self, frame: ToolProgress) -> None:
+        pending = self._peer.call(frame.id)
+        if pending is None:
+            self._peer.mistakes += 1
+            return
+        self._peer.extend(pending)
+        if pending.progress and frame.text:
+            pending.progress(frame.text)
+
+    def _slash(self, text: str) -> None:
+        if not text.startswith("/"):
+            self._report(f"submit_slash refused (not a slash command): {text[:64]!r}")
+            return
+
+        async def run() -> None:
+            try:
+                await self._agent.slash(text, self._name)
+            except HiltError as error:
+                self._report(f"submit_slash {text[:64]!r}: {error.message}")
+
+        self._slashes += 1
+        if not self._errands.run(f"slash {self._slashes}", run()):
+            self._report(f"submit_slash refused: too much is under way for it: {text[:64]!r}")
+
+    # Calling the host's tools
+
+    def _call_tool(self, frame: CallTool) -> None:
+        parent = self._peer.call(frame.parent_id) if frame.parent_id else None
+        if problem := self._call_problem(frame, parent):
+            self._refuse(frame, problem)
+            return
+        if not self._errands.run(f"call {frame.id}", self._run_tool(frame, parent.chain if parent else ())):
+            self._refuse(frame, "refused: too many calls of tools are under way")
+            return
+        self._calls[frame.id] = frame
+        if parent:
+            self._children.setdefault(parent.id, set()).add(frame.id)
+
+    def _call_problem(self, frame: CallTool, parent: Pending | None) -> str:
+        if frame.parent_id and parent is None:
+            return f"parent_id {frame.parent_id[:64]!r} is no call of a tool of this extension that is under way"
+        if not frame.parent_id and self._peer.calls:
+            return "while one of its tools is being called, parent_id must name the call it is part of"
+        if frame.id in self._calls:
+            return f"id {frame.id[:64]!r} is taken by a call that is under way"
+        return ""
+
+    async def _run_tool(self, frame: CallTool, chain: tuple[str, ...]) -> None:
+        try:
+            async with asyncio.timeout(_CALL_LIMIT):
+                output = await self._agent.call_tool(frame.name, unpack_object(frame.args), self._name, chain)
+        except FrameError as error:
+            output = ToolOutput.of(f"args: {error.message}", is_error=True)
+        except TimeoutError:
+            output = ToolOutput.of(f"{frame.name} did not end within {_CALL_LIMIT:.0f} s", is_error=True)
+        except HiltError as error:
+            output = ToolOutput.of(error.message, is_error=True)
+        self._answer(frame, output)
+
+    def _cancel(self, id_: str) -> None:
+        # Answered here: one that is cancelled before its first step never gets to do it itself.
+        if frame := self._calls.get(id_):
+            self._errands.cancel(f"call {id_}")
+            self._answer(frame, ToolOutput.of(f"{frame.name}: cancelled", is_error=True))
+
+    def _answer(self, frame: CallTool, output: ToolOutput) -> None:
+        if self._calls.pop(frame.id, None) is not None:
+            self._peer.tell(encode(call_result(frame.id, frame.name, output)))
+
+    def _refuse(self, frame: CallTool, reason: str) -> None:
+        self._peer.tell(encode(call_result(frame.id, frame.name, ToolOutput.of(reason, is_error=True))))
+
+
+def _action(frame: ExtensionFrame) -> Action | None:
+    """What a frame asks for, when that is all there is to it."""
+    match frame:
+        case NotifyFrame(level=level, message=message):
+            return Notify(_LEVELS.get(level, "info"), message) if message else None
+        case frames.ClearNotes():
+            return ClearNotes()
+        case SubmitFrame(text=text):
+            return Submit(text.strip()) if text.strip() else None
+        case OpenPanelFrame(panel=spec):
+            return None if spec is UNSET else OpenPanel(panel(spec))
+        case PanelRender():
+            return RenderPanel(Panel(frame.panel_id, frame.title, frame.lines, frame.footer))
+        case PanelClose(panel_id=panel_id):
+            return ClosePanel(panel_id)
+        case _:
+            return None

@@ -1,0 +1,210 @@
+"""One process of an extension, from before its start until nothing of it is left."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from hilt.errors import StartError
+from hilt.extensions.agent import House, Program
+from hilt.extensions.discovery import Found
+from hilt.extensions.extension import Extension
+from hilt.transport.launch import Spec
+
+_IDLE = 0.25
+"""Seconds of silence after which it counts as ready, for not all say so."""
+_READY = 3.0
+_EOF_GRACE = 2.0
+_LAST_LINES = 0.1
+
+
+class Ending(Struct, frozen=True):
+    kind: Literal["unstarted", "crashed", "stopped"]
+    reason: str = ""
+    """Follows the extension's name: `exited with code 3`."""
+    hint: str = ""
+    transient: bool = False
+    """Nothing is wrong with the extension itself: trying again later may help."""
+
+
+STOPPED = Ending("stopped", "was stopped")
+
+
+class Owner(Protocol):
+    """Whom a life tells. Must neither block nor raise."""
+
+    def changed(self, life: "Life") -> None:
+        """It offers something else, it is ready, or it has ended: see its fields."""
+
+    def before_asking(self) -> None: ...
+
+
+class Life:
+    """Run it as a task: it ends by itself once it is stopped or its process is gone."""
+
+    def __init__(self, found: Found, house: House, owner: Owner) -> None:
+        self.found = found
+        self._house = house
+        self._owner = owner
+        self._bell = asyncio.Event()
+        self._exit = ""
+        self._stop = False
+        self._drain = 0.0
+        self.extension: Extension | None = None
+        """Present as long as it can be talked to, from its hello on."""
+        self.ready = False
+        """It has had its time to register; what comes later is late."""
+        self.ending: Ending | None = None
+        """Set as soon as it is over for those who talk to it."""
+        self.over = asyncio.Event()
+        """Nothing of the process is left."""
+
+    def stop(self, *, drain: float = 0.0) -> None:
+        """End it, after at most so many seconds for what it is busy with. Returns at once."""
+        self._stop = True
+        self._drain = drain
+        self._bell.set()
+
+    async def run(self) -> None:
+        try:
+            async with self._house.open(self._spec()) as program:
+                await self._inhabit(program)
+        except StartError as error:
+            self._end(Ending("unstarted", f"cannot be started: {error.message}", error.hint, error.transient))
+        finally:
+            self._end(STOPPED)
+            self.over.set()
+            self._owner.changed(self)
+
+    def _spec(self) -> Spec:
+        manifest = self.found.manifest
+        return Spec(
+            argv=self.found.argv,
+            cwd=self.found.directory,
+            env={**os.environ, "AI_AGENT": "hilt", "HILT": "1"},
+            stderr_path=self._house.places.logs / f"ext-{manifest.name}.log",
+            grace=manifest.stop_grace_ms / 1000,
+        )
+
+    async def _inhabit(self, program: Program) -> None:
+        manifest = self.found.manifest
+        program.remark(f"starting {manifest.name}/{manifest.version or '-'}")
+        async with asyncio.TaskGroup() as group:
+            extension = Extension(self.found, self._house, program, self, group)
+            helpers = [group.create_task(extension.chores.run()), group.create_task(self._watch(program))]
+            program.channel.listen(extension)
+            try:
+                ending = await self._phases(extension)
+                program.remark(f"{manifest.name} {ending.reason}")
+                self.extension = None
+                extension.gone(ending.reason)
+                self._end(ending)
+            finally:
+                self.extension = None
+                extension.gone("was stopped")
+                for helper in helpers:
+                    helper.cancel()
+
+    def _end(self, ending: Ending) -> None:
+        if self.ending is None:
+            self.ending = ending
+            self._owner.changed(self)
+
+    async def _watch(self, program: Program) -> None:
+        exit_ = await program.exited()
+        await program.channel.drain(_LAST_LINES)  # it may have answered with its last breath
+        self._exit = str(exit_)
+        self._bell.set()
+
+    # What the extension tells
+
+    def changed(self) -> None:
+        self._owner.changed(self)
+
+    def trouble(self) -> None:
+        self._bell.set()
+
+    def before_asking(self) -> None:
+        self._owner.before_asking()
+
+    # From its start to its end
+
+    async def _phases(self, extension: Extension) -> Ending:
+        deadline = self.found.manifest.start_timeout_ms / 1000
+        if not await self._until(lambda: extension.hello is not None, deadline, extension):
+            return self._unstarted(extension, deadline)
+        self.extension = extension
+        self._owner.changed(self)
+        await self._readiness(extension)
+        if not self._ended(extension):
+            self.ready = True
+            self._owner.changed(self)
+            await self._until(lambda: False, None, extension)
+        if self._stop:
+            return await self._farewell(extension)
+        if not self._exit and extension.closed_output and not extension.fault:
+            await self._until_exit(_EOF_GRACE)
+        if self._exit:
+            return Ending("crashed", self._exit)
+        return Ending("crashed", f"was ended: {extension.fault or 'it closed its output but kept running'}")
+
+    async def _until(self, happened: Callable[[], bool], patience: float | None, extension: Extension) -> bool:
+        """Wait for something, or for the end."""
+        try:
+            async with asyncio.timeout(patience):
+                while not happened() and not self._ended(extension):
+                    await self._bell.wait()
+                    self._bell.clear()
+        except TimeoutError:
+            pass
+        return happened()
+
+    def _ended(self, extension: Extension) -> bool:
+        return bool(self._stop or self._exit or extension.fault or extension.closed_output)
+
+    async def _until_exit(self, patience: float) -> None:
+        try:
+            async with asyncio.timeout(patience):
+                while not self._exit and not self._stop:
+                    await self._bell.wait()
+                    self._bell.clear()
+        except TimeoutError:
+            pass
+
+    def _unstarted(self, extension: Extension, deadline: float) -> Ending:
+        if self._stop:
+            return STOPPED
+        words = extension.last_words()
+        last = f"; its last words: {words}" if words else ""
+        if extension.fault:
+            return Ending("unstarted", f"was ended: {extension.fault}{last}")
+        hint = "its log may say why; the first thing an extension writes to standard output is its hello"
+        if self._exit:
+            return Ending("unstarted", f"{self._exit} before its hello{last}", hint)
+        if extension.closed_output:
+            return Ending("unstarted", f"closed its output without a hello{last}", hint)
+        raised = "raise start_timeout_ms in its manifest if it needs longer"
+        return Ending("unstarted", f"did not say hello within {deadline:g} s{last}", f"{hint}; {raised}")
+
+    async def _readiness(self, extension: Extension) -> None:
+        """Until it says so, or is silent for a while: what it registers after that is late, but counts as well."""
+        try:
+            async with asyncio.timeout(_READY):
+                seen = -1
+                while extension.lines != seen and not extension.ready and not self._ended(extension):
+                    seen = extension.lines
+                    await self._until(lambda: extension.ready, _IDLE, extension)
+        except TimeoutError:
+            pass
+
+    async def _farewell(self, extension: Extension) -> Ending:
+        """Let it finish what it is busy with, if there is time, and tell it that this is the end."""
+        try:
+            async with asyncio.timeout(self._drain):
+                await extension.peer.idle()
+        except TimeoutError:
+            pass
+        extension.shut_down()
+        return STOPPED

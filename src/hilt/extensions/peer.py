@@ -1,0 +1,267 @@
+"""Questions to one process of an extension and their answers, whoever asked and in whatever order.
+
+Owns ids, deadlines and the matching of answers. A question ends exactly once: answered, too late, unusable, or
+because the process is gone. What an extension says of its own accord is passed on; what it means is not known here.
+"""
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from math import inf
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from hilt.errors import (
+    ChannelClosed,
+    ExtensionError,
+    ExtensionGone,
+    ExtensionProtocolError,
+    ExtensionTimeout,
+    HiltError,
+    TransportError,
+)
+from hilt.transport.channels import Channel
+from hilt.transport.lines import TooLong
+from hilt.wire.frames import decode, peek
+from hilt.wire.frames_types import (
+    ANSWERS,
+    CommandResponse,
+    EventInterceptResponse,
+    ExtensionFrame,
+    Malformed,
+    ToolResult,
+    Unknown,
+)
+
+Answer: TypeAlias = CommandResponse | ToolResult | EventInterceptResponse
+
+_REMEMBERED = 256
+"""Questions nobody waits for any more whose answers are still told apart from nonsense."""
+_TYPES_NAMED = 32
+"""Unknown types that are reported by name, once each."""
+_LONG_LINES = 3
+_LONG_WITHIN = 60.0
+
+
+class Pending(Struct, eq=False):
+    """One question under way."""
+
+    id: str
+    expects: type[Answer]
+    what: str
+    """As an error names it: the tool, the command, what is being decided."""
+    future: "asyncio.Future[Answer]"
+    asked: float
+    deadline: float
+    patience: float
+    """Seconds it may take, counted anew at each sign of progress."""
+    limit: float
+    """When it ends in any case."""
+    ended: float = inf
+    chain: tuple[str, ...] = ()
+    """The tools that led to this call, itself included."""
+    progress: Callable[[str], None] | None = None
+
+
+class Listener(Protocol):
+    """Whom a peer tells what its extension says unasked. Must neither block nor raise."""
+
+    def said(self, frame: ExtensionFrame) -> None: ...
+
+    def too_late(self, pending: Pending, answer: Answer) -> None:
+        """The answer to a question that has already been given up."""
+
+    def erred(self, mistake: str) -> None:
+        """A line could not be used; nothing else is affected."""
+
+    def hopeless(self, reason: str) -> None:
+        """It should be ended."""
+
+
+class Peer:
+    def __init__(self, name: str, channel: Channel, listener: Listener) -> None:
+        self._name = name
+        self._channel = channel
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        # Random, so that no extension can guess what another is asked; the rest only has to differ.
+        self._prefix = os.urandom(8).hex()
+        self._asked = 0
+        self._pending: dict[str, Pending] = {}
+        self._given_up: OrderedDict[str, Pending] = OrderedDict()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = inf
+        self._gone: Callable[[str], ExtensionError] | None = None
+        self._unknown: set[str] = set()
+        self._long_lines: list[float] = []
+        self.mistakes = 0
+        """Lines that could not be used, and answers nobody waited for."""
+
+    @property
+    def pending(self) -> int:
+        """Questions under way."""
+        return len(self._pending)
+
+    @property
+    def calls(self) -> list[Pending]:
+        """Tool calls under way."""
+        return [pending for pending in self._pending.values() if pending.expects is ToolResult]
+
+    def call(self, id_: str) -> Pending | None:
+        """The tool call under way that has this id."""
+        pending = self._pending.get(id_)
+        return pending if pending and pending.expects is ToolResult else None
+
+    @property
+    def working(self) -> bool:
+        """Whether it has a tool call or a command to deal with, within its time."""
+        return any(pending.expects is not EventInterceptResponse for pending in self._pending.values())
+
+    def ask(
+        self,
+        expects: type[Answer],
+        line: Callable[[str], bytes],
+        what: str,
+        patience: float,
+        limit: float | None = None,
+    ) -> Pending:
+        """Send a question now. Its future fails with an `ExtensionError`, and at once when it cannot be sent."""
+        now = self._loop.time()
+        self._asked += 1
+        id_ = f"{self._prefix}{self._asked}"
+        pending = Pending(
+            id_, expects, what, self._loop.create_future(), now, now + patience, patience, now + (limit or patience)
+        )
+        if self._gone:
+            self._fail(pending, self._gone(what))
+            return pending
+        try:
+            self._channel.send(line(id_))
+        except ChannelClosed:
+            self._fail(pending, ExtensionGone(self._name, f"extension {self._name} is gone: {what} was not run"))
+        except HiltError as error:
+            message = f"extension {self._name}: {what} was not sent: {error.message}"
+            self._fail(pending, ExtensionError(self._name, message, hint=error.hint))
+        else:
+            self._pending[id_] = pending
+            if pending.deadline < self._alarm_at:
+                self._set_alarm(pending.deadline)
+        return pending
+
+    def tell(self, line: bytes) -> bool:
+        """Something it must hear, in its turn. False when it cannot be told any more."""
+        try:
+            self._channel.send(line)
+        except TransportError:
+            return False
+        return True
+
+    def give_up(self, pending: Pending) -> bool:
+        """Nobody waits for the answer any more. False when there is one, or never will be."""
+        if self._pending.pop(pending.id, None) is None:
+            return False
+        self._remember(pending)
+        return True
+
+    async def idle(self) -> None:
+        """Wait until nothing is under way."""
+        while self._pending:
+            await asyncio.wait({pending.future for pending in self._pending.values()})
+
+    def gone(self, why: Callable[[str], ExtensionError]) -> None:
+        """The process has ended: so has every question, now and from here on. `why` is told what was asked."""
+        self._gone = why
+        if self._alarm:
+            self._alarm.cancel()
+        for pending in self._pending.values():
+            self._fail(pending, why(pending.what))
+        self._pending.clear()
+
+    # What the channel tells
+
+    def line(self, line: bytes) -> None:
+        frame = decode(line)
+        if isinstance(frame, ANSWERS):
+            self._answered(frame)
+        elif isinstance(frame, Malformed):
+            self._malformed(frame)
+        elif isinstance(frame, Unknown):
+            self._note_unknown(frame.type)
+        else:
+            self._listener.said(frame)
+
+    def overlong(self, line: TooLong) -> None:
+        kind, id_ = peek(line.head)
+        self._malformed(Malformed(f"a line of {line.size:,} bytes is too long", kind, id_))
+        now = self._loop.time()
+        self._long_lines = [when for when in self._long_lines if now - when < _LONG_WITHIN] + [now]
+        if len(self._long_lines) >= _LONG_LINES:
+            self._listener.hopeless(f"it sent {_LONG_LINES} lines too long to read within a minute")
+
+    # Answers
+
+    def _answered(self, answer: Answer) -> None:
+        pending = self._pending.get(answer.id)
+        if pending is None or type(answer) is not pending.expects:
+            self._unexpected(answer)
+            return
+        del self._pending[answer.id]
+        pending.ended = self._loop.time()
+        if not pending.future.done():
+            pending.future.set_result(answer)
+
+    def _unexpected(self, answer: Answer) -> None:
+        self.mistakes += 1
+        late = self._given_up.pop(answer.id, None)
+        if late and type(answer) is late.expects:
+            self._listener.too_late(late, answer)
+
+    def _malformed(self, frame: Malformed) -> None:
+        self.mistakes += 1
+        pending = self._pending.pop(frame.id, None)
+        if pending is not None:
+            message = f"extension {self._name} gave an unusable answer to {pending.what}: {frame.reason}"
+            self._fail(pending, ExtensionProtocolError(self._name, message))
+        self._listener.erred(f"{frame.type or 'a line'} could not be used: {frame.reason}")
+
+    def _note_unknown(self, type_: str) -> None:
+        self.mistakes += 1
+        if type_ not in self._unknown and len(self._unknown) < _TYPES_NAMED:
+            self._unknown.add(type_)
+            self._listener.erred(f"a frame of unknown type {type_[:64]!r} is ignored, and others of that type")
+
+    # Deadlines. One alarm serves all questions: it is set when an earlier deadline than all before comes up, and is
+    # not touched when answers arrive, which is what nearly always happens.
+
+    def extend(self, pending: Pending) -> None:
+        """It shows progress: its time begins anew, within its limit."""
+        pending.deadline = min(self._loop.time() + pending.patience, pending.limit)
+
+    def _set_alarm(self, when: float) -> None:
+        if self._alarm:
+            self._alarm.cancel()
+        self._alarm_at = when
+        self._alarm = self._loop.call_at(when, self._ring) if when < inf else None
+
+    def _ring(self) -> None:
+        now = self._loop.time()
+        for pending in [pending for pending in self._pending.values() if pending.deadline <= now]:
+            del self._pending[pending.id]
+            self._remember(pending)
+            message = f"timeout waiting for {self._name}/{pending.what} ({now - pending.asked:.3g} s)"
+            self._fail(pending, ExtensionTimeout(self._name, message))
+        self._alarm = None
+        self._set_alarm(min((pending.deadline for pending in self._pending.values()), default=inf))
+
+    def _remember(self, pending: Pending) -> None:
+        self._given_up[pending.id] = pending
+        if len(self._given_up) > _REMEMBERED:
+            self._given_up.popitem(last=False)
+
+    def _fail(self, pending: Pending, error: ExtensionError) -> None:
+        pending.ended = self._loop.time()
+        if not pending.future.done():
+            pending.future.set_exception(error)
+            pending.future.exception()  # whoever asked may have left: that is no news

@@ -1,0 +1,319 @@
+"""Keeps one extension running: starts it, restarts it when it crashes, replaces it when it is reloaded.
+
+What it offers is published exactly as long as its process can be talked to; what it guards keeps its place all the
+time. One of the four places where exceptions become values.
+"""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from hilt.errors import HiltError, ManifestError
+from hilt.extensions.agent import House
+from hilt.extensions.discovery import Found
+from hilt.extensions.extension import Extension
+from hilt.extensions.guards import Guards
+from hilt.extensions.life import Ending, Life
+from hilt.model.actions import Settle
+from hilt.model.events import ExtensionChanged
+from hilt.model.extensions import ExtensionState, ExtensionStatus
+from hilt.model.verdicts import Interceptable
+from hilt.registry.registry import Publication, Registry
+from hilt.registry.snapshot import Owner
+
+log = logging.getLogger(__name__)
+
+_CRASHES = 5
+_WINDOW = 300.0
+_FIRST_DELAY = 0.5
+_LONGEST_DELAY = 30.0
+_JITTER = 0.25
+_STEADY = 60.0
+"""Seconds without a crash after which the delay begins anew."""
+_DRAIN = 2.0
+
+
+class Replaced(Struct, frozen=True):
+    """How a reload went."""
+
+    problem: str = ""
+    stopped: bool = False
+
+
+class Audience(Protocol):
+    """Who needs to know what becomes of the processes. Must neither block nor raise."""
+
+    def before_asking(self) -> None:
+        """A question is about to be sent to one of them."""
+
+    def joined(self, extension: Extension) -> None:
+        """A process is ready."""
+
+    def published(self) -> None:
+        """One offers or wants to know something else than before."""
+
+
+class Supervisor:
+    """Run it as a task. Everything else may be called at any time, from the same loop."""
+
+    def __init__(self, found: Found, house: House, registry: Registry, audience: Audience) -> None:
+        self.found = found
+        self.name = found.manifest.name
+        self._house = house
+        self._registry = registry
+        self._audience = audience
+        self.state: ExtensionState = "starting"
+        self.reason = ""
+        self.restarts = 0
+        self._life: Life | None = None
+        self._next: Life | None = None
+        self._crashes: deque[float] = deque()
+        self._wake = asyncio.Event()
+        self._news = asyncio.Event()
+        self._stopping = False
+        self._reload: tuple[Callable[[], Found], asyncio.Future[Replaced]] | None = None
+        self._offer: Publication | None = None
+        self._watch: Publication | None = None
+        self._events: tuple[Interceptable, ...] = ()
+        self._guards = Guards(self, found)
+        self._publishing = False
+
+    # What others see of it
+
+    @property
+    def current(self) -> Extension | None:
+        return self._life.extension if self._life else None
+
+    @property
+    def coming(self) -> bool:
+        return self.state in ("starting", "restarting")
+
+    async def arrival(self) -> None:
+        await self.leaves("starting", "restarting")
+
+    async def leaves(self, *states: ExtensionState) -> None:
+        """Wait until it is in none of these."""
+        while self.state in states:
+            await self._news.wait()
+
+    def status(self) -> ExtensionStatus:
+        extension = self.current
+        offered = extension.registrations if extension else None
+        return ExtensionStatus(
+            name=self.name,
+            version=self.found.manifest.version,
+            dialect="frames",
+            state=self.state,
+            source=self.found.source,
+            directory=str(self.found.directory),
+            pid=extension.pid if extension else None,
+            restarts=self.restarts,
+            reason=self.reason,
+            tools=offered.tools if offered else (),
+            commands=offered.commands if offered else (),
+            guards=tuple(dict.fromkeys((*self._guards.declared, *self._events))),
+            events_lost=extension.events_lost if extension else 0,
+            mistakes=extension.peer.mistakes if extension else 0,
+            unchecked=self._guards.unchecked,
+        )
+
+    def stop(self) -> None:
+        """End it for good. Returns at once; `run` ends when nothing of it is left."""
+        self._stopping = True
+        self._wake.set()
+
+    async def reload(self, again: Callable[[], Found]) -> Replaced:
+        """Start it anew as its manifest now says, and forget its crashes. The old process stays until then."""
+        if self._reload:
+            return await asyncio.shield(self._reload[1])
+        future: asyncio.Future[Replaced] = asyncio.get_running_loop().create_future()
+        self._reload = (again, future)
+        self._wake.set()
+        return await asyncio.shield(future)
+
+    # Its life
+
+    async def run(self) -> None:
+        owner = Owner(self.name, order=self.found.order)
+        with self._registry.publish(owner) as self._offer, self._registry.publish(owner) as self._watch:
+            self._show_guards()
+            try:
+                await self._supervise()
+            except Exception as error:
+                # A mistake of ours must cost one extension, not the host and all the others.
+                log.exception("the supervisor of %s failed", self.name)
+                self._life = None
+                await self._enter("failed", f"internal error: {type(error).__name__}: {error}")
+                await self._until_stopped()
+            await self._enter("stopped")
+            if self._reload:
+                self._reload[1].set_result(Replaced(f"{self.name}: it was stopped"))
+
+    async def _supervise(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            try:
+                await self._enter("starting")
+                await self._keep(group)
+            finally:
+                for life in (self._life, self._next):
+                    if life:
+                        life.stop()
+
+    async def _until_stopped(self) -> None:
+        while not self._stopping:
+            await self._wake.wait()
+            self._wake.clear()
+
+    async def _keep(self, group: asyncio.TaskGroup) -> None:
+        while not self._stopping:
+            if self._life is None and self._reload is None and self.state != "failed":
+                await self._begin(group)
+            elif self._reload is not None:
+                await self._replace(group)
+            elif self._life and self._life.ending:
+                await self._ended(self._life, self._life.ending)
+            else:
+                await self._wake.wait()
+                self._wake.clear()
+
+    async def _begin(self, group: asyncio.TaskGroup) -> None:
+        self._life = Life(self.found, self._house, self)
+        group.create_task(self._life.run(), name=f"extension {self.name}")
+        await self._until_up(self._life)
+        if self._life.ready:
+            await self._adopted()
+
+    async def _until_up(self, life: Life) -> None:
+        while not (life.ready or life.ending or self._stopping):
+            await self._wake.wait()
+            self._wake.clear()
+
+    async def _adopted(self) -> None:
+        life = self._life
+        assert life
+        self.found = life.found
+        self._guards.settle(life.found)
+        self._publish()
+        await self._enter("ready")
+        if life.extension:
+            self._audience.joined(life.extension)
+
+    async def _ended(self, life: Life, ending: Ending) -> None:
+        """Its process is gone, or on its way out: wait for it to be, tell, and try again if that makes sense."""
+        self._publish()
+        self._life = None
+        self._next = life  # until nothing is left of it
+        hint = f" ({ending.hint})" if ending.hint else ""
+        reason = ending.reason + hint
+        await self._house.agent.apply((Settle(f"extension {self.name} {ending.reason}"),), self.name)
+        if ending.kind == "unstarted" and not ending.transient and not self.restarts and not self._crashes:
+            await self._enter("failed", reason)
+            return
+        now = asyncio.get_running_loop().time()
+        self._crashes.append(now)
+        while self._crashes and now - self._crashes[0] > _WINDOW:
+            self._crashes.popleft()
+        if len(self._crashes) >= _CRASHES:
+            window = f"{_CRASHES} times in {_WINDOW / 60:.0f} minutes"
+            await self._enter("failed", f"{reason}; it ended {window}, `/reload-ext {self.name}` tries again")
+            return
+        await self._enter("restarting", reason)
+        await self._pause(life)
+        self.restarts += 1
+
+    async def _pause(self, ended: Life) -> None:
+        """Before the next attempt: longer each time, and never before the last process is gone."""
+        delay = min(_FIRST_DELAY * 2 ** (len(self._crashes) - 1), _LONGEST_DELAY)
+        delay *= 1 + random.uniform(-_JITTER, _JITTER)  # spreads load, keeps no secret
+        deadline = asyncio.get_running_loop().time() + delay
+        await ended.over.wait()
+        try:
+            async with asyncio.timeout_at(deadline):
+                while not self._stopping and self._reload is None:
+                    await self._wake.wait()
+                    self._wake.clear()
+        except TimeoutError:
+            pass
+
+    async def _replace(self, group: asyncio.TaskGroup) -> None:
+        """New before old: only when the new process is ready does the old one go."""
+        assert self._reload
+        again, future = self._reload
+        self._crashes.clear()
+        outcome = await self._attempt(again, group)
+        self._reload = None
+        future.set_result(outcome)
+
+    async def _attempt(self, again: Callable[[], Found], group: asyncio.TaskGroup) -> Replaced:
+        old = self._life if self._life and not self._life.ending else None
+        try:
+            found = await asyncio.to_thread(again)
+        except ManifestError as error:
+            return await self._kept(old, f"{error.message} ({error.hint})" if error.hint else error.message)
+        except HiltError as error:
+            return await self._kept(old, error.message)
+        life = self._next = Life(found, self._house, self)
+        group.create_task(life.run(), name=f"extension {self.name}")
+        if old is None:
+            await self._enter("starting")
+        await self._until_up(life)
+        if not life.ready:
+            life.stop()
+            ending = life.ending
+            return await self._kept(old, ending.reason if ending else "it was stopped")
+        self._life, self._next = life, old
+        self.restarts = 0
+        await self._adopted()
+        if old:
+            old.stop(drain=_DRAIN)
+        return Replaced(stopped=old is not None)
+
+    async def _kept(self, old: Life | None, problem: str) -> Replaced:
+        if old is None:
+            self._life = None
+            await self._enter("failed", problem)
+            return Replaced(f"{self.name}: {problem}")
+        return Replaced(f"{self.name}: {problem}; the one that was running goes on")
+
+    # What a life tells
+
+    def changed(self, life: Life) -> None:
+        if life is self._life:
+            self._publish_soon()
+        self._wake.set()
+
+    def before_asking(self) -> None:
+        self._audience.before_asking()
+
+    def _publish_soon(self) -> None:
+        """Once for all that is registered in one go."""
+        if self._life and self._life.extension is None:
+            self._publish()  # nobody may be sent to a process that is gone
+        elif not self._publishing:
+            self._publishing = True
+            asyncio.get_running_loop().call_soon(self._publish)
+
+    def _publish(self) -> None:
+        self._publishing = False
+        extension = self.current
+        if self._offer:
+            self._offer.update(extension.contributions() if extension else ())
+        if extension:
+            self._events = extension.registrations.intercepts
+        self._show_guards()
+        self._audience.published()
+
+    def _show_guards(self) -> None:
+        if self._watch:
+            self._watch.update(self._guards.interceptors(self._events))
+
+    async def _enter(self, state: ExtensionState, reason: str = "") -> None:
+        self.state, self.reason = state, reason
+        self._news.set()
+        self._news.clear()
+        await self._house.agent.tell(ExtensionChanged(self.name, state, reason))
