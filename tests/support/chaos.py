@@ -115,6 +115,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from io import FileIO
 from itertools import count, groupby
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -210,7 +211,7 @@ class Program:
         """Memory and descriptors that stay taken."""
         self.numbers = count(1)
         self.output = threading.Lock()
-        self.records: list[str] = []
+        self.recording: FileIO | None = None
         self.seen: list[Frame] = []
         self.arrival = threading.Condition()
         self.ended = False
@@ -295,9 +296,13 @@ class Program:
             perform = Run(self, entry.steps, frame).perform
             perform() if entry.inline else in_thread(perform)
 
+    def start_recording(self, path: str) -> None:
+        self.recording = FileIO(path, "a")
+
     def record(self, **what: Any) -> None:
-        for path in self.records:
-            append(path, compact({"at": time.monotonic(), "pid": os.getpid(), **what}))
+        if self.recording:
+            line = compact({"at": time.monotonic(), "pid": os.getpid(), **what})
+            self.recording.write(line.encode() + b"\n")
 
     def write(self, data: bytes, pause: float = 0.0) -> None:
         """Write all of it before anybody else writes."""
@@ -405,13 +410,13 @@ def in_thread(target: Callable[..., None], *arguments: object) -> None:
 
 
 def append(path: str, line: object) -> None:
-    with open(path, "ab", buffering=0) as file:
-        file.write(f"{line}\n".encode(errors="replace"))  # at once, for whoever waits for it
+    with FileIO(path, "a") as file:
+        file.write(f"{line}\n".encode(errors="replace"))
 
 
 def close(descriptor: int) -> None:
     """Its number stays taken, or the next file to be opened would get it."""
-    with open(os.devnull, "r+b", buffering=0) as nothing:
+    with FileIO(os.devnull, "r+") as nothing:
         os.dup2(nothing.fileno(), descriptor)
 
 
@@ -454,7 +459,10 @@ def with_value(value: bytes, line: bytes) -> bytes:
 
 
 def padded(size: int, line: bytes) -> bytes:
-    return b'%b,"pad":"%b"}' % (line[:-1], b"x" * (size - len(line) - len(b',"pad":""\n')))
+    missing = size - len(line) - len(b',"pad":""\n')
+    if missing < 0:
+        raise ScriptError("the line is longer than that already")
+    return b'%b,"pad":"%b"}' % (line[:-1], b"x" * missing)
 
 
 def in_capitals(line: bytes) -> bytes:
@@ -508,7 +516,7 @@ VERBS: dict[str, Verb] = {
     "bad_base64": Verb(Run.answer, None, {"content": [{**IMAGE, "data": "not base64!"}]}),
     "big_image": Verb(Run.answer, lambda n: {"content": [{**IMAGE, "data": "A" * int(n)}]}, slow=True),
     "big_text": Verb(Run.answer, lambda n: {"content": [{"type": "text", "text": "x" * int(n)}]}, slow=True),
-    "structured": Verb(Run.answer, lambda value: {"structured_content": json.loads(value)}),
+    "structured": Verb(Run.answer, lambda value: {"structured_content": json.loads(value)}, {"structured_content": {}}),
     "activate": Verb(Run.answer, lambda name: {"activate_tools": [name]}),
     "block": Verb(Run.answer, lambda reason: {"block": True, "reason": reason}, {"block": True, "reason": "no"}),
     "suppress": Verb(Run.answer, None, {"block": True}),
@@ -535,7 +543,7 @@ VERBS: dict[str, Verb] = {
     "read_slowly": Verb(lambda run, rate: run.program.between_reads(partial(run.program.set_rate, rate)), float),
     "close_stdin": Verb(lambda run, _: run.program.between_reads(run.program.close_input)),
     "close_stdout": Verb(lambda run, _: close(1)),
-    "record": Verb(lambda run, path: run.program.records.append(path), str),
+    "record": Verb(lambda run, path: run.program.start_recording(path), str),
     "endless": Verb(lambda run, size: pour(run.program.write, size, b"x"), int, FOR_EVER, slow=True),
     "log": Verb(lambda run, line: os.write(2, f"{line}\n".encode(errors="replace")), str),
     "stderr": Verb(lambda run, size: pour(partial(os.write, 2), size, b"x" * 63 + b"\n"), int, slow=True),
@@ -636,7 +644,7 @@ def daemonize(run: Run, path: str) -> None:
 
 @verb("fill_file", int)
 def fill_file(run: Run, size: int) -> None:
-    with open("chaos.fill", "wb", buffering=0) as file:
+    with FileIO("chaos.fill", "w") as file:
         pour(file.write, size * 2**20, b"x")
 
 
@@ -686,6 +694,8 @@ def read_entry(item: Frame) -> Entry:
             raise ScriptError(f"{shown(item)}: {name!r} is no field of an entry, or its value is of the wrong type")
     if "do" not in item or {"on", "after"} <= item.keys():
         raise ScriptError(f"{shown(item)}: an entry has 'do', and not more than one of 'on' and 'after'")
+    if "on" not in item and item.keys() & {"times", "match", "inline"}:
+        raise ScriptError(f"{shown(item)}: 'times', 'match' and 'inline' go with 'on'")
     return Entry(item)
 
 

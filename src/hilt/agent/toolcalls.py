@@ -141,7 +141,7 @@ async def _prepare(call: ToolCall, desk: Desk) -> _Ready | Ran:
         desk.activation.used(tool)
     ruling = await _hear(call, tool, desk)
     if ruling.blocked_by:
-        return _refusal(call, ruling.reason, "blocked")
+        return _refusal(call, _refused(ruling), "blocked")
     call = structs.replace(call, args=ruling.question.tool_args)
     if wrong := problems(tool.schema, call.args):
         return _refusal(call, f"invalid arguments for {call.name}: " + "; ".join(wrong))
@@ -156,6 +156,12 @@ async def _hear(call: ToolCall, tool: Tool, desk: Desk) -> Ruling:
 
     owned = desk.registry.snapshot().guards("tool_call")
     return await consult(owned, question, desk.bench, fits=fits, effect=tool.effect)
+
+
+def _refused(ruling: Ruling) -> str:
+    """The guard's own words, and whose they are."""
+    named = ruling.blocked_by in ruling.reason
+    return ruling.reason if named else f"{ruling.reason} (refused by guard {ruling.blocked_by})"
 
 
 async def _permitted(call: ToolCall, tool: Tool, ruling: Ruling, desk: Desk) -> _Ready | Ran:

@@ -1,0 +1,229 @@
+"""A session in memory with a scripted model and real extensions, each a real process; every wait has a deadline.
+
+async with extended(tmp_path, tool("t"), turns=[calls(("t", {})), says("x")]) as it:
+    await it.ready("t")
+    await it.say("go")
+    assert it.result() == "ok"
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hilt.agent.bus import Bus
+from hilt.agent.guests import Guests
+from hilt.agent.interception import GuardRules
+from hilt.agent.loop import Outcome
+from hilt.agent.permissions import Permissions
+from hilt.agent.session import ActiveModel, Parts, Session
+from hilt.extensions.agent import House, Opener, Places
+from hilt.extensions.discovery import Discovery, discover
+from hilt.extensions.handshake import Surroundings
+from hilt.extensions.host import ExtensionHost
+from hilt.frontends.encode import event_json, public
+from hilt.model.content import text_of
+from hilt.model.contributions import Contribution
+from hilt.model.conversation import user_text
+from hilt.model.events import Event, Noticed, ToolResultAdded
+from hilt.model.extensions import ExtensionState, ExtensionStatus
+from hilt.registry.registry import Registry
+from hilt.registry.snapshot import Owner
+from hilt.sessions.log import SessionLog
+from hilt.sessions.records import NoteRecord, new_meta
+from hilt.transport.process import started
+from support.agent import MODEL, QUICK, Strict, Switch, no_switch, script
+
+CHAOS = Path(__file__).with_name("chaos.py")
+DEADLINE = 20.0
+"""No wait of a test is longer; a healthy one takes a fraction of a second."""
+
+
+@dataclass
+class Made:
+    """An extension to be written to disk."""
+
+    name: str
+    manifest: dict[str, Any]
+    files: dict[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> Path:
+        directory = folder / self.name
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "extension.json").write_text(json.dumps({"name": self.name, **self.manifest}))
+        for name, text in self.files.items():
+            (directory / name).write_text(text)
+        return directory
+
+
+def chaos(name: str, *items: Any, **manifest: Any) -> Made:
+    """The chaos extension with this script; see its docstring for the verbs. More keywords go into the manifest."""
+    argv = {"exec": sys.executable, "args": ["-I", "-S", str(CHAOS), "@chaos.json"]}
+    introduced = [f"hello:{name}" if item == "hello" else item for item in items]
+    return Made(name, {**argv, **manifest}, {"chaos.json": json.dumps(introduced)})
+
+
+def tool(name: str = "t", *items: Any, **manifest: Any) -> Made:
+    """An extension `name` with a tool of the same name, and this beside."""
+    return chaos(name, "hello", f"register_tool:{name}", *items, "ready", **manifest)
+
+
+@dataclass
+class Extended:
+    session: Session
+    host: ExtensionHost
+    provider: Strict
+    folder: Path
+    events: list[Event] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def record(self, event: Event) -> None:
+        self.events.append(event)
+        self._changed.set()
+
+    # Doing something
+
+    async def say(self, text: str = "go") -> Outcome:
+        async with asyncio.timeout(DEADLINE):
+            return await (await self.session.prompt(user_text(text))).result()
+
+    async def call(self, tool: str, /, **args: Any) -> tuple[str, bool]:
+        """Call a tool as if another extension did: its text, and whether it is an error."""
+        async with asyncio.timeout(DEADLINE):
+            output = await self.session.call_tool(tool, args, "test")
+        return text_of(output.content), output.is_error
+
+    # Looking
+
+    def status(self, name: str) -> ExtensionStatus:
+        return next(status for status in self.host.statuses() if status.name == name)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def told(self) -> list[dict[str, Any]]:
+        """The events as a client sees them."""
+        return [event_json(event) for event in self.events if public(event)]
+
+    def warnings(self) -> list[str]:
+        return [event.message for event in self.of(Noticed)]
+
+    def result(self, number: int = -1) -> str:
+        """The text of a tool's result."""
+        return text_of(self.of(ToolResultAdded)[number].content)
+
+    def notes(self, kind: str) -> list[Any]:
+        """What the session's file says of decisions."""
+        log = self.session.parts.log
+        records = [log.read(entry) for entry in log.entries()]
+        return [record.data for record in records if isinstance(record, NoteRecord) and record.kind == kind]
+
+    # Waiting
+
+    async def until(self, happened: Callable[[], Any], what: str = "") -> Any:
+        """Looks again at every event, and now and then besides."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                while not (value := happened()):
+                    self._changed.clear()
+                    try:
+                        async with asyncio.timeout(0.02):
+                            await self._changed.wait()
+                    except TimeoutError:
+                        pass
+                return value
+        except TimeoutError:
+            shown = [(status.name, status.state, status.reason) for status in self.host.statuses()]
+            raise AssertionError(f"it never happened: {what or happened}; {shown}; {self.told()[-10:]}") from None
+
+    async def state(self, name: str, state: ExtensionState) -> ExtensionStatus:
+        await self.until(lambda: self.status(name).state == state, f"{name} becomes {state}")
+        return self.status(name)
+
+    async def ready(self, *names: str) -> None:
+        for name in names or [status.name for status in self.host.statuses()]:
+            await self.state(name, "ready")
+
+    async def seen(self, kind: type[Any], **fields: Any) -> Any:
+        """The first event of this kind with these fields."""
+
+        def found() -> Any:
+            return [e for e in self.of(kind) if all(getattr(e, name) == value for name, value in fields.items())]
+
+        return (await self.until(found, f"{kind.__name__} {fields}"))[0]
+
+    async def warned(self, *words: str) -> str:
+        """A warning that has all these words."""
+
+        def found() -> list[str]:
+            return [message for message in self.warnings() if all(word in message for word in words)]
+
+        return str((await self.until(found, f"a warning with {words}"))[0])
+
+    def recorded(self, path: str) -> list[dict[str, Any]]:
+        """What a chaos extension with `record:` has written to a file in this test's folder."""
+        file = self.folder / path
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def frames(self, path: str) -> list[dict[str, Any]]:
+        """The frames among that."""
+        return [json.loads(row["line"]) for row in self.recorded(path) if "line" in row]
+
+
+@asynccontextmanager
+async def extended(
+    folder: Path,
+    *made: Made,
+    turns: list[dict[str, Any]] | None = None,
+    offered: tuple[Contribution, ...] = (),
+    permissions: Permissions | None = None,
+    guards: GuardRules | None = None,
+    log: SessionLog | None = None,
+    attended: bool = True,
+    opener: Opener = started,
+    watch: bool = False,
+    settling: float = 3.0,
+) -> AsyncIterator[Extended]:
+    """Starts them all and does not wait for any. `offered` is what built-ins offer."""
+    flags = [str(one.write(folder / "extensions")) for one in made]
+    registry, bus, strict = Registry(), Bus(), Strict(script(folder, *(turns or [])))
+    session = Session(
+        Parts(
+            registry=registry,
+            log=log or SessionLog.in_memory(new_meta(str(folder), MODEL.provider, MODEL.id)),
+            active=ActiveModel(strict, MODEL),
+            cwd=str(folder),
+            system="be brief",
+            permissions=permissions or Permissions("yolo"),
+            jail=Switch(),
+            undo=lambda: "nothing",
+            switch=no_switch,
+            retry=QUICK,
+            guards=guards or GuardRules(),
+        ),
+        bus,
+    )
+    house = House(
+        Guests(session),
+        opener,
+        Places(folder / "logs", folder / "data", folder / "outputs"),
+        Surroundings("script", "script", str(folder)),
+        attended,
+    )
+    path = os.environ["PATH"]
+
+    def find() -> Discovery:
+        return discover(flags, folder / "user", folder / "project", only_flags=False, path=path, cwd=folder)
+
+    host = ExtensionHost(find, house, registry, session.parts.log.meta.id, path=path, settling=settling, watch=watch)
+    it = Extended(session, host, strict, folder)
+    with registry.publish(Owner("hilt", builtin=True), offered), bus.subscribed(it.record), bus.subscribed(host):
+        async with host.running():
+            session.extensions = host
+            async with session.running():
+                yield it
