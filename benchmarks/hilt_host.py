@@ -11,12 +11,13 @@ from hosts import Args
 from programs import Program, write_manifest
 
 from hilt.agent.interception import Bench, GuardRules, consult
+from hilt.agent.schema import problems
 from hilt.extensions.agent import House, Places
 from hilt.extensions.discovery import Discovery, discover
 from hilt.extensions.handshake import Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.model.actions import Action
-from hilt.model.content import text_of
+from hilt.model.content import Text
 from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.events import Event, TurnStarted
 from hilt.model.verdicts import Question
@@ -47,8 +48,12 @@ class Hilt:
         self._ids = itertools.count()
 
     async def call(self, tool: str, args: Args) -> str:
-        invocation = Invocation(str(next(self._ids)), args, _shown)
-        return text_of((await self._snapshot.tools[tool].tool.invoke(invocation)).content)
+        found = self._snapshot.tools[tool].tool
+        assert not problems(found.schema, args)
+        output = await found.invoke(Invocation("1", args, _shown))
+        block = output.content[0]
+        assert isinstance(block, Text)
+        return block.text
 
     async def intercept(self, args: Args) -> Args:
         question = Question("tool_call", tool_id=str(next(self._ids)), tool_name="echo", tool_args=args)

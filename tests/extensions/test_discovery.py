@@ -291,12 +291,14 @@ def test_a_directory_one_may_not_enter_is_a_problem(places: Places) -> None:
 
 
 def test_a_place_with_far_too_many_entries_is_searched_only_so_far_and_that_is_said(places: Places) -> None:
-    places.user.mkdir(parents=True)
     for number in range(1001):
-        (places.user / f"{number}").touch()
-    [problem] = places.discover().problems
+        places.add(places.user / f"{number}")
+    discovery = places.discover()
+    assert len(discovery.found) == 1000
+    [problem] = discovery.problems
     assert "more than 1000 entries" in problem.message
-    (places.user / "7").unlink()
+    (places.user / "7" / "extension.json").unlink()
+    (places.user / "7").rmdir()
     assert places.discover().problems == ()
 
 

@@ -142,6 +142,7 @@ async def test_a_program_that_is_built_at_last_is_noticed(directory: Path) -> No
 
 async def test_each_change_is_noticed_once(directory: Path) -> None:
     watched = watch(directory)
+    await rests(watched)
     for text in ("one\n", "two, longer\n", "pass\n"):
         put(directory / "main.py", text)
         await notices(watched)
@@ -166,16 +167,11 @@ async def test_a_file_that_is_still_being_written_delays_the_news(directory: Pat
         assert loop.time() - written >= stable
 
 
-async def test_a_cancelled_wait_ends_at_once_and_loses_no_change(directory: Path) -> None:
+async def test_a_cancelled_wait_loses_no_change(directory: Path) -> None:
     watched = watch(directory, stable=1.0)
     put(directory / "main.py", "a change\n")
-    loop = asyncio.get_running_loop()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(WHILE):  # in the midst of waiting for it to be still
-            await watched.changed()
-    began = loop.time()
+    await rests(watched)  # cancelled in the midst of waiting for it to be still
     await notices(watched)
-    assert loop.time() - began < BOUND / 2
 
 
 async def test_of_a_program_without_a_manifest_only_itself_counts(directory: Path) -> None:
@@ -191,23 +187,25 @@ async def test_of_a_program_without_a_manifest_only_itself_counts(directory: Pat
 async def test_a_program_from_elsewhere_does_not_count(directory: Path) -> None:
     elsewhere = directory.parent / "demo-elsewhere"
     put(elsewhere, "#!/bin/sh\n")
-    put(
-        directory / "extension.json",
-        json.dumps({"name": "demo", "exec": str(elsewhere), "args": ["../demo-elsewhere"]}),
-    )
+    manifest = {"name": "demo", "exec": str(elsewhere), "args": ["../demo-elsewhere"]}
+    put(directory / "extension.json", json.dumps(manifest))
     watched = watch(directory)
     put(elsewhere, "something else\n")
     await rests(watched)
 
 
 @pytest.mark.timeout(20)
-async def test_pipes_and_rounds_of_links_hold_nothing_up(directory: Path) -> None:
-    os.mkfifo(directory / "pipe.py")
+async def test_pipes_and_links_to_folders_are_left_alone(directory: Path) -> None:
+    elsewhere = directory.parent / "elsewhere"
+    put(elsewhere / "part.py", "")
     (directory / "lib" / "round").symlink_to(directory)
+    (directory / "lib" / "linked").symlink_to(elsewhere)
     (directory / "nowhere.py").symlink_to("gone")
+    os.mkfifo(directory / "pipe.py")
     watched = watch(directory)
     await rests(watched)
     os.mkfifo(directory / "another.py")
+    put(elsewhere / "part.py", "something else\n")
     await rests(watched)
     put(directory / "main.py", "a change\n")
     await notices(watched)

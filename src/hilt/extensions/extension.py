@@ -6,6 +6,7 @@ says of its own accord is taken apart in `inbound`.
 
 import asyncio
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Protocol
 
 from hilt.errors import (
@@ -22,7 +23,6 @@ from hilt.extensions.discovery import Found
 from hilt.extensions.handshake import Handshake, hello_ack
 from hilt.extensions.inbound import Inbound
 from hilt.extensions.peer import Answer, Peer, Pending
-from hilt.extensions.progress import Progress
 from hilt.extensions.registrations import Registrations
 from hilt.extensions.results import bounded
 from hilt.model.actions import Action
@@ -30,10 +30,10 @@ from hilt.model.contributions import Contribution, Invocation, ToolOutput
 from hilt.model.events import Noticed
 from hilt.model.verdicts import Question, Verdict
 from hilt.transport.lines import TooLong
-from hilt.wire.frames import encode, pack
+from hilt.wire.frames import encode, tool_call_line
 from hilt.wire.frames_answers import CommandFailed, command_answer, verdict
 from hilt.wire.frames_questions import intercept_line
-from hilt.wire.frames_results import tool_output
+from hilt.wire.frames_results import short_text, tool_output
 from hilt.wire.frames_types import (
     CommandInvoked,
     CommandResponse,
@@ -47,7 +47,6 @@ from hilt.wire.frames_types import (
     Ready,
     ShortcutInvoked,
     Shutdown,
-    ToolCall,
     ToolCancel,
     ToolResult,
 )
@@ -72,8 +71,8 @@ class Keeper(Protocol):
     def trouble(self) -> None:
         """Something about it needs attention: see `fault`, `closed_output`, `ready`."""
 
-    def before_asking(self) -> None:
-        """A question is about to be sent: what happened before it must be told before it."""
+    before_asking: Callable[[], None]
+    """A question is about to be sent: what happened before it must be told before it."""
 
 
 class Tally(Protocol):
@@ -91,6 +90,9 @@ class Extension:
         self._house = house
         self._program = program
         self._keeper = keeper
+        self._before_asking = keeper.before_asking
+        patience = found.manifest.tool_timeout_ms / 1000
+        self._call_times = (patience, patience * _PROGRESS_CAP)
         self.peer = Peer(self.name, program.channel, self)
         self.registrations = Registrations(self)
         self.chores = Chores(program.channel)
@@ -105,7 +107,9 @@ class Extension:
             changed=keeper.changed,
             report=self.report,
         )
-        self._handshake: Handshake | None = Handshake(self.name)
+        self._handshake = Handshake(self.name)
+        self.line: Callable[[bytes], None] = self._introduce
+        """Takes what it writes: first until its hello, from then on as its peer does."""
         self.hello: Hello | None = None
         self.ready = False
         """It has said that its first registrations are complete."""
@@ -132,21 +136,17 @@ class Extension:
 
     # Asking it
 
-    async def call_tool(self, tool: str, invocation: Invocation) -> ToolOutput:
-        patience = self.found.manifest.tool_timeout_ms / 1000
-        limit = patience * _PROGRESS_CAP
-        if self.registrations.interactive(tool):
+    async def call_tool(self, tool: str, invocation: Invocation, *, interactive: bool) -> ToolOutput:
+        patience, limit = self._call_times
+        if interactive:
             if not self._house.attended:
                 return ToolOutput.of(INTERACTIVE, is_error=True)
             patience = limit = _FOREVER
-        args = pack(invocation.args)
-        self._keeper.before_asking()
-        pending = self.peer.ask(
-            ToolResult, lambda id_: encode(ToolCall(id_, tool, args), packed=True), tool, patience, limit
-        )
-        pending.chain = (*invocation.chain, tool)
-        progress = Progress(invocation.progress, self.chores.add)
-        pending.progress = progress.push
+        self._before_asking()
+        args = invocation.args
+        pending = self.peer.ask(ToolResult, partial(tool_call_line, tool, args), tool, patience, limit)
+        pending.chain = invocation.chain
+        pending.show = invocation.progress
         try:
             answer = await pending.future
         except asyncio.CancelledError:
@@ -159,10 +159,13 @@ class Extension:
         except ExtensionError as error:
             return self._failed(tool, error)
         finally:
-            self._inbound.give_up_children(pending.id)
-        if progress.some:
-            await progress.flush()
-        assert isinstance(answer, ToolResult)
+            if self._inbound.children:
+                self._inbound.give_up_children(pending.id)
+        if pending.progress:
+            await pending.progress.flush()
+        assert type(answer) is ToolResult
+        if output := short_text(answer):
+            return output  # nearly always
         return await bounded(tool_output(answer, self.name, tool), tool, self._house.places.outputs)
 
     def _failed(self, tool: str, error: ExtensionError, **details: bool) -> ToolOutput:
@@ -181,7 +184,7 @@ class Extension:
         return await self._act(f"shortcut {key}", key, lambda id_: encode(ShortcutInvoked(id_, key)))
 
     async def _act(self, shown: str, what: str, line: Callable[[str], bytes]) -> tuple[Action, ...]:
-        self._keeper.before_asking()
+        self._before_asking()
         pending = self.peer.ask(CommandResponse, line, what, COMMAND_PATIENCE)
         try:
             answer = await pending.future
@@ -200,7 +203,7 @@ class Extension:
 
     def intercept(self, question: Question, patience: float, tally: Tally) -> "Asked":
         """Ask now; await the answer later."""
-        self._keeper.before_asking()
+        self._before_asking()
         what = f"{question.event} of {question.tool_name}" if question.tool_name else question.event
         pending = self.peer.ask(EventInterceptResponse, lambda id_: intercept_line(id_, question), what, patience)
         return Asked(self.name, self.peer, pending, question, tally)
@@ -241,14 +244,8 @@ class Extension:
 
     # What the channel tells
 
-    def line(self, line: bytes) -> None:
-        if self._handshake is None:
-            self.peer.line(line)
-        else:
-            self._open(self._handshake, line)
-
     def overlong(self, line: TooLong) -> None:
-        if self._handshake is None:
+        if self.hello:
             self.peer.overlong(line)
         else:
             self._fail(f"its first line has {line.size:,} bytes and is no hello")
@@ -264,21 +261,21 @@ class Extension:
         self._stuck = True
         self._check_stuck()
 
-    def _open(self, handshake: Handshake, line: bytes) -> None:
+    def _introduce(self, line: bytes) -> None:
         try:
-            hello = handshake.take(line)
+            hello = self._handshake.take(line)
         except ExtensionStartError as error:
             self._fail(f"{error.message} ({error.hint})")
             return
         if hello is None:
             return
-        self._handshake = None
         self.hello = hello
+        self.line = self.peer.line
         directory = str(self.found.directory)
         separate = self.found.manifest.data_dir == "separate"
         data = str(self._house.places.data / self.name) if separate else directory
         self.peer.tell(encode(hello_ack(self._house.surroundings, directory, data)))
-        if stray := handshake.stray:
+        if stray := self._handshake.stray:
             told = f"{len(stray)} line{'s' * (len(stray) > 1)} before its hello ignored"
             self.report(f"{told}, the first was {stray[0]!r}")
         if hello.name != self.name:

@@ -46,6 +46,7 @@ class ExtensionHost:
         self._supervisors: dict[str, Supervisor] = {}
         self._disabled: tuple[Found, ...] = ()
         self._fanout = Fanout(session_id, house.surroundings.cwd)
+        self.before_asking = self._fanout.flush
         self._known_conflicts: set[str] = set()
         self._published = asyncio.Event()
         self._started = asyncio.get_running_loop().time()
@@ -114,9 +115,6 @@ class ExtensionHost:
             process.panel_closed(panel_id)
 
     # What supervisors tell
-
-    def before_asking(self) -> None:
-        self._fanout.flush()
 
     def joined(self, extension: Extension) -> None:
         self._fanout.greet(extension)

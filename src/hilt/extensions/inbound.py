@@ -9,6 +9,7 @@ from hilt.errors import FrameError, HiltError
 from hilt.extensions.agent import Agent
 from hilt.extensions.chores import Chores, Errands
 from hilt.extensions.peer import Peer, Pending
+from hilt.extensions.progress import Progress
 from hilt.extensions.registrations import Registrations
 from hilt.model.actions import Action, ClearNotes, ClosePanel, Notify, OpenPanel, RenderPanel, Submit
 from hilt.model.contributions import ToolOutput
@@ -71,7 +72,7 @@ class Inbound:
         self._report = report
         self._calls: dict[str, CallTool] = {}
         """Calls of the host's tools under way, by the id the extension gave them."""
-        self._children: dict[str, set[str]] = {}
+        self.children: dict[str, set[str]] = {}
         """Which calls of tools were made on behalf of which call."""
         self._slashes = 0
 
@@ -102,7 +103,7 @@ class Inbound:
 
     def give_up_children(self, call_id: str) -> None:
         """The call is over: what was begun for it has no purpose any more."""
-        for id_ in self._children.pop(call_id, ()):
+        for id_ in self.children.pop(call_id, ()):
             self._cancel(id_)
 
     def _registered(self, problem: str | None) -> None:
@@ -125,8 +126,9 @@ class Inbound:
             self._peer.mistakes += 1
             return
         self._peer.extend(pending)
-        if pending.progress and frame.text:
-            pending.progress(frame.text)
+        if pending.show and frame.text:
+            pending.progress = pending.progress or Progress(pending.show, self._chores.add)
+            pending.progress.push(frame.text)
 
     def _slash(self, text: str) -> None:
         if not text.startswith("/"):
@@ -150,12 +152,13 @@ class Inbound:
         if problem := self._call_problem(frame, parent):
             self._refuse(frame, problem)
             return
-        if not self._errands.run(f"call {frame.id}", self._run_tool(frame, parent.chain if parent else ())):
+        chain = (*parent.chain, parent.what) if parent else ()
+        if not self._errands.run(f"call {frame.id}", self._run_tool(frame, chain)):
             self._refuse(frame, "refused: too many calls of tools are under way")
             return
         self._calls[frame.id] = frame
         if parent:
-            self._children.setdefault(parent.id, set()).add(frame.id)
+            self.children.setdefault(parent.id, set()).add(frame.id)
 
     def _call_problem(self, frame: CallTool, parent: Pending | None) -> str:
         if frame.parent_id and parent is None:

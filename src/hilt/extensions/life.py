@@ -38,7 +38,7 @@ class Owner(Protocol):
     def changed(self, life: "Life") -> None:
         """It offers something else, it is ready, or it has ended: see its fields."""
 
-    def before_asking(self) -> None: ...
+    before_asking: Callable[[], None]
 
 
 class Life:
@@ -48,6 +48,7 @@ class Life:
         self.found = found
         self._house = house
         self._owner = owner
+        self.before_asking = owner.before_asking
         self._bell = asyncio.Event()
         self._exit = ""
         self._stop = False
@@ -125,9 +126,6 @@ class Life:
 
     def trouble(self) -> None:
         self._bell.set()
-
-    def before_asking(self) -> None:
-        self._owner.before_asking()
 
     # From its start to its end
 

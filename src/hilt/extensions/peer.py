@@ -7,7 +7,7 @@ because the process is gone. What an extension says of its own accord is passed 
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Protocol, TypeAlias
 
@@ -22,6 +22,7 @@ from hilt.errors import (
     HiltError,
     TransportError,
 )
+from hilt.extensions.progress import Progress
 from hilt.transport.channels import Channel
 from hilt.transport.lines import TooLong
 from hilt.wire.frames import decode, peek
@@ -60,9 +61,13 @@ class Pending(Struct, eq=False):
     limit: float
     """When it ends in any case."""
     ended: float = inf
+    """When a verdict came, or when it was known that none would."""
     chain: tuple[str, ...] = ()
-    """The tools that led to this call, itself included."""
-    progress: Callable[[str], None] | None = None
+    """The tools that led to this call."""
+    show: Callable[[str], Awaitable[None]] | None = None
+    """Where its progress is shown."""
+    progress: Progress | None = None
+    """What there is of it, once there is some."""
 
 
 class Listener(Protocol):
@@ -120,35 +125,36 @@ class Peer:
         return any(pending.expects is not EventInterceptResponse for pending in self._pending.values())
 
     def ask(
-        self,
-        expects: type[Answer],
-        line: Callable[[str], bytes],
-        what: str,
-        patience: float,
-        limit: float | None = None,
+        self, expects: type[Answer], line: Callable[[str], bytes], what: str, patience: float, limit: float = 0.0
     ) -> Pending:
-        """Send a question now. Its future fails with an `ExtensionError`, and at once when it cannot be sent."""
+        """Send a question now. Its future fails with an `ExtensionError`, and at once when it cannot be sent.
+
+        `line` writes it, given the id. `patience` is how long it may take in seconds, and `limit` how long with
+        progress.
+        """
         now = self._loop.time()
         self._asked += 1
         id_ = f"{self._prefix}{self._asked}"
-        pending = Pending(
-            id_, expects, what, self._loop.create_future(), now, now + patience, patience, now + (limit or patience)
-        )
+        deadline = now + patience
+        pending = Pending(id_, expects, what, asyncio.Future(loop=self._loop), now, deadline, patience, now + limit)
         if self._gone:
             self._fail(pending, self._gone(what))
             return pending
         try:
             self._channel.send(line(id_))
-        except ChannelClosed:
-            self._fail(pending, ExtensionGone(self._name, f"extension {self._name} is gone: {what} was not run"))
         except HiltError as error:
-            message = f"extension {self._name}: {what} was not sent: {error.message}"
-            self._fail(pending, ExtensionError(self._name, message, hint=error.hint))
-        else:
-            self._pending[id_] = pending
-            if pending.deadline < self._alarm_at:
-                self._set_alarm(pending.deadline)
+            self._fail(pending, self._unsent(what, error))
+            return pending
+        self._pending[id_] = pending
+        if deadline < self._alarm_at:
+            self._set_alarm(deadline)
         return pending
+
+    def _unsent(self, what: str, error: HiltError) -> ExtensionError:
+        if isinstance(error, ChannelClosed):
+            return ExtensionGone(self._name, f"extension {self._name} is gone: {what} was not run")
+        message = f"extension {self._name}: {what} was not sent: {error.message}"
+        return ExtensionError(self._name, message, hint=error.hint)
 
     def tell(self, line: bytes) -> bool:
         """Something it must hear, in its turn. False when it cannot be told any more."""
@@ -184,7 +190,15 @@ class Peer:
     def line(self, line: bytes) -> None:
         frame = decode(line)
         if isinstance(frame, ANSWERS):
-            self._answered(frame)
+            pending = self._pending.get(frame.id)
+            if pending is None or type(frame) is not pending.expects:
+                self._unexpected(frame)
+                return
+            del self._pending[frame.id]
+            if type(frame) is EventInterceptResponse:
+                pending.ended = self._loop.time()
+            if not pending.future.done():
+                pending.future.set_result(frame)
         elif isinstance(frame, Malformed):
             self._malformed(frame)
         elif isinstance(frame, Unknown):
@@ -201,16 +215,6 @@ class Peer:
             self._listener.hopeless(f"it sent {_LONG_LINES} lines too long to read within a minute")
 
     # Answers
-
-    def _answered(self, answer: Answer) -> None:
-        pending = self._pending.get(answer.id)
-        if pending is None or type(answer) is not pending.expects:
-            self._unexpected(answer)
-            return
-        del self._pending[answer.id]
-        pending.ended = self._loop.time()
-        if not pending.future.done():
-            pending.future.set_result(answer)
 
     def _unexpected(self, answer: Answer) -> None:
         self.mistakes += 1

@@ -1,6 +1,6 @@
 """What one process of an extension has registered, and what of that is acceptable."""
 
-from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 from msgspec import UNSET
@@ -32,7 +32,7 @@ _EVENTS = 64
 class Callee(Protocol):
     """The process, as what it registers needs it."""
 
-    async def call_tool(self, tool: str, invocation: Invocation) -> ToolOutput: ...
+    async def call_tool(self, tool: str, invocation: Invocation, *, interactive: bool) -> ToolOutput: ...
 
     async def run_command(self, command: str, args: str) -> tuple[Action, ...]: ...
 
@@ -59,9 +59,6 @@ class Registrations:
     def commands(self) -> tuple[str, ...]:
         return tuple(command.name for command in self._commands.values())
 
-    def interactive(self, tool: str) -> bool:
-        return tool in self._tools and self._tools[tool].interactive
-
     def contributions(self) -> tuple[Contribution, ...]:
         return (
             *self._tools.values(),
@@ -77,7 +74,7 @@ class Registrations:
             frame.name,
             frame.description,
             _schema(frame),
-            _bound(self._callee.call_tool, frame.name),
+            partial(self._callee.call_tool, frame.name, interactive=frame.interactive),
             Effect.EXECUTE,
             exposure=_exposure(frame),
             interactive=frame.interactive,
@@ -134,15 +131,6 @@ class Registrations:
 
         self._shortcuts[key] = Shortcut(frame.key, frame.description, run)
         return None
-
-
-def _bound(
-    call: Callable[[str, Invocation], Awaitable[ToolOutput]], name: str
-) -> Callable[[Invocation], Awaitable[ToolOutput]]:
-    def invoke(invocation: Invocation) -> Awaitable[ToolOutput]:
-        return call(name, invocation)
-
-    return invoke
 
 
 def _schema(frame: RegisterTool) -> dict[str, object]:

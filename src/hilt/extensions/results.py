@@ -14,9 +14,6 @@ from hilt.wire.frames_results import MODEL_TEXT_LIMIT
 
 async def bounded(output: ToolOutput, tool: str, outputs: Path) -> ToolOutput:
     """The output as it is, unless its text is longer than a model should read."""
-    # A character has four bytes at most, so most outputs need not be encoded to know that they are short.
-    if 4 * sum(len(block.text) for block in output.content if isinstance(block, Text)) <= MODEL_TEXT_LIMIT:
-        return output
     texts = [block.text.encode(errors="replace") for block in output.content if isinstance(block, Text)]
     size = sum(map(len, texts))
     if size <= MODEL_TEXT_LIMIT:

@@ -48,8 +48,8 @@ class Replaced(Struct, frozen=True):
 class Audience(Protocol):
     """Who needs to know what becomes of the processes. Must neither block nor raise."""
 
-    def before_asking(self) -> None:
-        """A question is about to be sent to one of them."""
+    before_asking: Callable[[], None]
+    """A question is about to be sent to one of them."""
 
     def joined(self, extension: Extension) -> None:
         """A process is ready."""
@@ -67,6 +67,7 @@ class Supervisor:
         self._house = house
         self._registry = registry
         self._audience = audience
+        self.before_asking = audience.before_asking
         self.state: ExtensionState = "starting"
         self.reason = ""
         self.restarts = 0
@@ -286,9 +287,6 @@ class Supervisor:
         if life is self._life:
             self._publish_soon()
         self._wake.set()
-
-    def before_asking(self) -> None:
-        self._audience.before_asking()
 
     def _publish_soon(self) -> None:
         """Once for all that is registered in one go."""

@@ -112,7 +112,7 @@ class Channel:
             raise _gone() from error
         if written < len(data):
             self._outbox.put_back(memoryview(data)[written:])
-            self._await_room()
+            self._flush()
 
     def _enqueue(self, line: bytes) -> None:
         if self._finished:
@@ -171,8 +171,9 @@ class Channel:
                 self._progress = self._loop.time()
             if written < len(data):
                 outbox.put_back(memoryview(data)[written:])
-                self._await_room()
-                return
+                if not self._sink.grow():
+                    self._await_room()
+                    return
         self._stop_awaiting_room()
         self._direct = not self._finished
         self._empty.set()
@@ -266,14 +267,24 @@ class Channel:
         except OSError:
             chunk = b""  # whatever broke it, nothing more will come
         if chunk:
+            last = len(chunk) - 1
+            if (
+                chunk.find(b"\n") == last
+                and not self._splitter.size
+                and not self._backlog
+                and chunk[last - 1 :] != b"\r\n"
+                and last
+            ):
+                # One whole line is what a waiting caller gets, nearly always, so it takes the shortest way.
+                self._listener.line(chunk[:last])  # type: ignore[union-attr]  # it is read for a listener only
+                return True
             lines = self._splitter.feed(chunk)
+            if len(chunk) == _READ:
+                self._source.grow()
         else:
             lines = self._splitter.finish()
             self._at_end = True
             self._source.close()
-        if len(lines) == 1 and not self._backlog and not self._at_end:
-            self._tell(lines[0])
-            return True
         if len(lines) > 1:
             # Several answers at once mean several callers, about to send again: write those together.
             self._direct = False

@@ -23,16 +23,13 @@ class LineSplitter:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._pending: list[bytes] = []
-        self._size = 0
+        self.size = 0
+        """Bytes of the line that has begun and not ended."""
 
     def feed(self, chunk: bytes) -> list[bytes | TooLong]:
         last = len(chunk) - 1
-        if not self._size and 0 <= last <= self._limit and chunk[last] == _NEWLINE:
-            # Nearly always: whole lines, none too long. One alone is what a waiting caller gets, so it is quickest.
-            if chunk.find(b"\n") == last and chunk[last - 1] != _RETURN:
-                return [chunk[:last]]
-            if b"\r" not in chunk:
-                return [*chunk[:last].split(b"\n")]
+        if not self.size and 0 <= last <= self._limit and chunk[last] == _NEWLINE and b"\r" not in chunk:
+            return [*chunk[:last].split(b"\n")]  # nearly always: whole lines, none too long
         *ends, rest = chunk.split(b"\n")
         lines: list[bytes | TooLong] = []
         for piece in ends:
@@ -43,19 +40,19 @@ class LineSplitter:
 
     def finish(self) -> list[bytes | TooLong]:
         """The last line may lack its newline; it counts all the same."""
-        return [self._take()] if self._size else []
+        return [self._take()] if self.size else []
 
     def _push(self, piece: bytes) -> None:
-        before, self._size = self._size, self._size + len(piece)
-        if self._size <= self._limit:
+        before, self.size = self.size, self.size + len(piece)
+        if self.size <= self._limit:
             self._pending.append(piece)
         elif before <= self._limit:
             # Just crossed: from here on only the beginning is worth its memory.
             self._pending = [b"".join((*self._pending, piece))[: min(self.HEAD, self._limit)]]
 
     def _take(self) -> bytes | TooLong:
-        line, size = b"".join(self._pending), self._size
-        self._pending, self._size = [], 0
+        line, size = b"".join(self._pending), self.size
+        self._pending, self.size = [], 0
         if size > self._limit:
             return TooLong(line, size)
         return line.removesuffix(b"\r")

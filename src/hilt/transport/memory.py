@@ -76,6 +76,9 @@ class _MemoryEnd:
         self.closed = True
         self._pipe.poke()
 
+    def grow(self) -> bool:
+        return False
+
     def call_if(self, *, ready: bool) -> None:
         if ready and self._ready and self._called is None:
             self._called = asyncio.get_running_loop().call_soon(self._call)

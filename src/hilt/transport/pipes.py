@@ -4,11 +4,12 @@
 """
 
 import asyncio
+import errno
 import fcntl
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from hilt.transport.outbox import Bytes
 
@@ -16,8 +17,12 @@ _CAPACITY = 1024 * 1024
 
 
 class Source(Protocol):
-    def read(self, most: int) -> bytes:
-        """Empty at the end of the stream; BlockingIOError when nothing is there yet."""
+    @property
+    def read(self) -> Callable[[int], bytes]:
+        """At most so many bytes; none at the end of the stream, BlockingIOError when nothing is there yet."""
+
+    def grow(self) -> bool:
+        """It has proved too small. Whether it is larger now."""
 
     def watch(self, ready: Callable[[], object]) -> None:
         """Call back in the loop as long as there is something to read. Once more is no error, and changes nothing."""
@@ -29,8 +34,11 @@ class Source(Protocol):
 
 
 class Sink(Protocol):
-    def write(self, data: Bytes) -> int:
+    @property
+    def write(self) -> Callable[[Bytes], int]:
         """How many bytes were taken; BlockingIOError when none can be, another OSError when nobody reads."""
+
+    def grow(self) -> bool: ...
 
     def watch(self, ready: Callable[[], object]) -> None:
         """Call back in the loop as long as there is room to write."""
@@ -65,8 +73,7 @@ class _PipeEnd:
             os.close(self._fd)
             self._fd = -1
 
-    def _grow(self) -> bool:
-        """Whether it has become larger."""
+    def grow(self) -> bool:
         if not self._may_grow:
             return False
         self._may_grow = False
@@ -80,11 +87,15 @@ class _PipeEnd:
 class PipeSource(_PipeEnd):
     """The read end."""
 
-    def read(self, most: int) -> bytes:
-        data = os.read(self._fd, most)
-        if self._may_grow and len(data) == most:
-            self._grow()
-        return data
+    read: Callable[[int], bytes]
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self.read = partial(os.read, fd)  # without a step of ours between, for it is on the way of every answer
+
+    def close(self) -> None:
+        super().close()
+        self.read = _closed
 
     def watch(self, ready: Callable[[], object]) -> None:
         if self._stop_watching is None and self._fd >= 0:
@@ -96,19 +107,22 @@ class PipeSource(_PipeEnd):
 class PipeSink(_PipeEnd):
     """The write end. Python ignores SIGPIPE, so a lost reader is an OSError."""
 
-    def write(self, data: Bytes) -> int:
-        try:
-            written = os.write(self._fd, data)
-        except BlockingIOError:
-            if self._grow():
-                return os.write(self._fd, data)
-            raise
-        if self._may_grow and written < len(data):
-            self._grow()  # the rest fits next time
-        return written
+    write: Callable[[Bytes], int]
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self.write = partial(os.write, fd)
+
+    def close(self) -> None:
+        super().close()
+        self.write = _closed
 
     def watch(self, ready: Callable[[], object]) -> None:
         if self._stop_watching is None and self._fd >= 0:
             loop = asyncio.get_running_loop()
             loop.add_writer(self._fd, ready)
             self._stop_watching = partial(loop.remove_writer, self._fd)
+
+
+def _closed(_: object) -> NoReturn:
+    raise OSError(errno.EBADF, os.strerror(errno.EBADF))

@@ -19,10 +19,23 @@ from hilt.wire.frames_types import (
     Frame,
     HostFrame,
     Malformed,
+    ToolCall,
+    ToolResult,
     Unknown,
 )
 
-__all__ = ["LINE_LIMIT", "decode", "decode_host", "encode", "pack", "peek", "strip_bom", "unpack", "unpack_object"]
+__all__ = [
+    "LINE_LIMIT",
+    "decode",
+    "decode_host",
+    "encode",
+    "pack",
+    "peek",
+    "strip_bom",
+    "tool_call_line",
+    "unpack",
+    "unpack_object",
+]
 
 LINE_LIMIT = 4 * 1024 * 1024
 """Lines are shorter than this, newline included: a Go extension goes deaf at a longer one."""
@@ -31,6 +44,14 @@ _NULL = Raw(b"null")
 _BOM = b"\xef\xbb\xbf"
 _encoder = msgspec.json.Encoder()
 _Value = TypeVar("_Value")
+
+
+class _Call(Struct, frozen=True, tag_field="type", tag="tool_call"):
+    """`ToolCall` with its arguments still to be written."""
+
+    id: str
+    name: str
+    args: dict[str, Any]
 
 
 def _raw_fields(shape: type[Struct]) -> tuple[str, ...]:
@@ -81,6 +102,8 @@ def decode(line: bytes) -> ExtensionFrame | Unknown | Malformed:
     """Read one line an extension wrote, with or without its line end. Never raises."""
     try:
         frame = _extension_decoder.decode(line)
+        if type(frame) is ToolResult and frame.structured_content is UNSET:
+            return frame  # what a caller waits for most: nothing free-form in it
         if type(frame) not in _RAW_FIELDS or not _doubtful(frame, line):
             return frame
     except UNREADABLE:
@@ -97,6 +120,17 @@ def decode_host(line: bytes) -> HostFrame | Unknown | Malformed:
     except UNREADABLE:
         pass
     return reread(line, _FROM_HOST, _host_decoder)
+
+
+def tool_call_line(name: str, args: dict[str, Any], id_: str) -> bytes:
+    """A `ToolCall` in one go, for it is on the way of every call. Raises `FrameError` like `encode`."""
+    try:
+        line = _encoder.encode(_Call(id_, name, args))
+    except (UnicodeEncodeError, RecursionError):
+        return encode(ToolCall(id_, name, pack(args)), packed=True)
+    if b"null" in line or len(line) + 1 >= LINE_LIMIT:
+        return encode(ToolCall(id_, name, pack(args)), packed=True)  # it may have to be refused
+    return line
 
 
 def strip_bom(first_line: bytes) -> bytes:

@@ -33,6 +33,18 @@ RELAY_BLOCKS = 128
 NO_CONTENT = "(extension returned no content)"
 
 
+def short_text(result: ToolResult) -> ToolOutput | None:
+    """The same as `tool_output` for one text that is not long, and None for everything else: most answers are so."""
+    content = result.content
+    if len(content) != 1 or result.structured_content is not UNSET or result.activate_tools:
+        return None
+    block = content[0]
+    # A character has four bytes at most.
+    if block.type != "text" or not 0 < len(block.text) <= MODEL_TEXT_LIMIT // 4:
+        return None
+    return ToolOutput((Text(block.text),), result.is_error)
+
+
 def tool_output(result: ToolResult, extension: str, tool: str) -> ToolOutput:
     """What the model gets for this answer. Anything unusable becomes text that says so."""
     content: list[ResultBlock] = []
