@@ -1,10 +1,19 @@
 """`make bench`: every figure the project claims, measured here and now."""
 
+import calls
 import channel
+import fanout
+import interception
+import large
+import mcp_sdk
+import memory
 import session_log
+import starting
 import startup
 
+SUITES = (startup, session_log, channel, calls, mcp_sdk, starting, interception, fanout, memory, large)
+
 if __name__ == "__main__":
-    for suite in (startup, session_log, channel):
+    for suite in SUITES:
         for measured in suite.run():
             print(measured.line(), flush=True)

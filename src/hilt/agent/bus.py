@@ -1,7 +1,7 @@
 """One stream of events, several listeners, one order."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TypeAlias
 
 from hilt.model.events import Event
@@ -27,12 +27,14 @@ class Bus:
             self._sinks.remove(sink)
 
     @asynccontextmanager
-    async def faced(self, sink: Sink) -> AsyncIterator[None]:
+    async def faced(self, *sinks: Sink) -> AsyncIterator[None]:
         """For the face of the session: it is also told what happened before it was there."""
-        early, self._early = self._early or [], None
-        for event in early:
-            await sink(event)
-        with self.subscribed(sink):
+        with ExitStack() as stack:
+            early, self._early = self._early or [], None
+            for sink in sinks:
+                for event in early:
+                    await sink(event)
+                stack.enter_context(self.subscribed(sink))
             yield
 
     async def emit(self, event: Event) -> None:

@@ -155,10 +155,10 @@ def _spoken(message: Message) -> str:
     match message:
         case UserMessage(content=content):
             return "> " + text_of(content, "\n").replace("\n", "\n> ")
-        case AssistantMessage(content=content):
+        case AssistantMessage():
             parts = [
                 block.text if isinstance(block, Text) else f"→ {block.name} {one_line(str(block.args), 120)}"
-                for block in content
+                for block in message.seen
                 if isinstance(block, Text | ToolCall)
             ]
             return "\n".join(parts)

@@ -7,7 +7,7 @@ says of its own accord is taken apart in `inbound`.
 import asyncio
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from hilt.errors import (
     ExtensionError,
@@ -120,6 +120,7 @@ class Extension:
         self.closed_output = False
         self.unsendable = 0
         """Events that no line could hold."""
+        self._told_of_loss = False
         self._stuck = False
         self._reported = 0
 
@@ -213,6 +214,9 @@ class Extension:
     def post(self, line: bytes) -> None:
         """An event; dropped, and counted, when it does not read."""
         self._program.channel.post(line)
+        if self._program.channel.dropped and not self._told_of_loss:
+            self._told_of_loss = True
+            self.report("it does not read its events as fast as they come: the oldest are lost")
 
     def panel_key(self, panel_id: str, key: str, text: str) -> None:
         self.peer.tell(encode(PanelKey(panel_id, key, text)))
@@ -309,7 +313,9 @@ class Extension:
         if isinstance(answer, EventInterceptResponse) and answer.block:
             took = asyncio.get_running_loop().time() - pending.asked
             reason = f": {answer.reason}" if answer.reason else ""
-            self._tell(f"guard {self.name} refused, but only after {took:.3g} s, in answer to {pending.what}{reason}")
+            self.tell(
+                "warn", f"guard {self.name} refused, but only after {took:.3g} s, in answer to {pending.what}{reason}"
+            )
 
     def erred(self, mistake: str) -> None:
         self.lines += 1
@@ -325,10 +331,11 @@ class Extension:
             self._program.remark(mistake)
         if self._reported <= _TOLD:
             more = "; what follows is in its log only" if self._reported == _TOLD else ""
-            self._tell(f"extension {self.name}: {mistake}{more}")
+            self.tell("warn", f"extension {self.name}: {mistake}{more}")
 
-    def _tell(self, message: str) -> None:
-        self.chores.add(lambda: self._house.agent.tell(Noticed("warn", message)))
+    def tell(self, level: Literal["info", "warn"], message: str) -> None:
+        """Tell the user, in its turn."""
+        self.chores.add(lambda: self._house.agent.tell(Noticed(level, message)))
 
 
 class Asked:

@@ -20,6 +20,7 @@ from hilt.extensions.extension import Extension
 from hilt.extensions.guards import Guards
 from hilt.extensions.life import Ending, Life
 from hilt.model.actions import Settle
+from hilt.model.contributions import Tool
 from hilt.model.events import ExtensionChanged
 from hilt.model.extensions import ExtensionState, ExtensionStatus
 from hilt.model.verdicts import Interceptable
@@ -299,12 +300,21 @@ class Supervisor:
     def _publish(self) -> None:
         self._publishing = False
         extension = self.current
+        if extension and self.state == "ready":
+            self._announce(extension)
         if self._offer:
             self._offer.update(extension.contributions() if extension else ())
         if extension:
             self._events = extension.registrations.intercepts
         self._show_guards()
         self._audience.published()
+
+    def _announce(self, extension: Extension) -> None:
+        """What comes after it was ready is news: the model sees it from its next answer on."""
+        before = {one.name for one in self._offer.contributions if isinstance(one, Tool)} if self._offer else set()
+        if late := [name for name in extension.registrations.tools if name not in before]:
+            shown = ", ".join(late[:5]) + (f" and {len(late) - 5} more" if len(late) > 5 else "")
+            extension.tell("info", f"extension {self.name} now also offers {shown}")
 
     def _show_guards(self) -> None:
         if self._watch:

@@ -3,6 +3,7 @@
 from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
 from hilt.errors import HiltError
+from hilt.frontends.asides import Asides
 from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.masked import Masked
 from hilt.frontends.oneshot import perform
@@ -26,7 +27,7 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
             session.abort()  # also when it broke before there was anything to stop
 
     try:
-        async with session.bus.faced(show):
+        async with session.bus.faced(show, Asides(mask, notes=True)):
             outcome = await perform(session, text)
         await writer.flush(patience=None)  # a reader such as a pager takes its time; Ctrl-C ends the wait
     finally:

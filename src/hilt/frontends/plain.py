@@ -6,6 +6,7 @@ from typing import TextIO
 
 from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
+from hilt.frontends.asides import aside
 from hilt.frontends.oneshot import perform
 from hilt.frontends.terminal import clean, one_line
 from hilt.model.content import Args, Image, Text, ToolCall, text_of
@@ -16,12 +17,9 @@ from hilt.model.events import (
     CompactionStarted,
     Displayed,
     Event,
-    ExtensionChanged,
     Failed,
     Inserted,
     Intercepted,
-    Noticed,
-    Notified,
     Retrying,
     ToolCalled,
     ToolResultAdded,
@@ -78,16 +76,10 @@ class Progress:
                 self.say(f"compacting the conversation (about {tokens} tokens)…")
             case CompactionDone():
                 self.say("compacted; the session file keeps the whole of it")
-            case Noticed(message=message):
-                self.say(f"hilt: {message}")
             case Displayed(extension=extension, text=text) if not self._answers():
                 self.say("\n".join(f"[{extension}] {line}" for line in text.split("\n")))
             case Inserted(extension=extension, text=text):
                 self.say(f"[{extension}] for your input: {text}")
-            case Notified(extension=extension, level=level, message=message):
-                self.say("\n".join(f"[{extension}] {level}: {line}" for line in message.split("\n")))
-            case ExtensionChanged(extension=extension, state="failed" | "restarting" as state, reason=reason):
-                self.say(f"hilt: extension {extension} {reason} — {'not running' if state == 'failed' else state}")
             case Intercepted(outcome="blocked"):
                 self._blocked(event)
             case Intercepted(outcome="changed"):
@@ -95,7 +87,8 @@ class Progress:
             case Failed(message=message, hint=hint):
                 self.say(f"hilt: error: {message}" + (f"\nhint: {hint}" if hint else ""))
             case _:
-                pass
+                if text := aside(event):
+                    self.say(text)
 
     def _blocked(self, event: Intercepted) -> None:
         last = event.decisions[-1]

@@ -13,6 +13,7 @@ import msgspec
 
 from hilt.agent.session import Session
 from hilt.errors import HiltError, UsageError
+from hilt.frontends.asides import Asides
 from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.masked import Masked
 from hilt.frontends.rpc_commands import COMMANDS, Later, Order, Reply, RpcCommand, RpcParts
@@ -44,7 +45,7 @@ class RpcServer:
         """Answer until the input ends and the work is done. What went wrong, if anything did."""
         session = self.parts.session
         self._writer.when_broken = session.abort
-        async with session.bus.faced(self._show):
+        async with session.bus.faced(self._show, Asides(self.parts.mask, notes=False)):
             async with asyncio.TaskGroup() as group:
                 worker = group.create_task(self._work(), name="rpc commands")
                 async for line in read_lines(0, LINE_LIMIT):

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from hilt.model.content import text_of
-from hilt.model.conversation import tool_calls
+from hilt.model.conversation import AssistantMessage, tool_calls
 from hilt.sessions.index import Entry, first_line, lineage
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import (
@@ -123,7 +123,8 @@ def preview(record: Record) -> str:
     """What a record says, in at most 80 characters."""
     match record:
         case MessageRecord(message=message):
-            text = text_of(message.content, "\n") or ", ".join(call.name for call in tool_calls(message))
+            seen = message.seen if isinstance(message, AssistantMessage) else message.content
+            text = text_of(seen, "\n") or ", ".join(call.name for call in tool_calls(message))
             return first_line(text)
         case ResultRecord(result=result):
             return first_line(f"{result.name}: {text_of(result.content)}")

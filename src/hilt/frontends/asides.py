@@ -1,0 +1,41 @@
+"""What a person should read beside the answer: notes and warnings, as lines for stderr."""
+
+import sys
+
+from hilt.frontends.terminal import clean
+from hilt.model.events import Event, ExtensionChanged, Noticed, Notified
+from hilt.model.masking import Mask
+
+
+def aside(event: Event) -> str:
+    """The lines, or nothing when the event is part of what the face shows anyway."""
+    match event:
+        case Noticed(message=message):
+            return f"hilt: {message}"
+        case Notified(extension=extension, level=level, message=message):
+            return "\n".join(f"[{extension}] {level}: {line}" for line in message.split("\n"))
+        case ExtensionChanged(extension=extension, state="failed", reason=reason):
+            return f"hilt: extension {extension} is not running: it {reason}"
+        case ExtensionChanged(extension=extension, state="restarting", reason=reason):
+            return f"hilt: extension {extension} {reason} and is being restarted"
+    return ""
+
+
+class Asides:
+    """A sink that writes them to stderr. `notes` are left out where they have a place of their own."""
+
+    def __init__(self, mask: Mask, *, notes: bool) -> None:
+        self._mask = mask
+        self._notes = notes
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, Notified) and not self._notes:
+            return
+        if isinstance(event, Noticed) and event.level == "info":
+            return
+        if text := aside(event):
+            try:
+                sys.stderr.write(self._mask.text(clean(text)) + "\n")
+                sys.stderr.flush()
+            except OSError:
+                pass  # nobody reads: it is on stdout too
