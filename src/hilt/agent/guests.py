@@ -18,8 +18,8 @@ class Guests:
 
     async def slash(self, text: str, source: str) -> None:
         """Run a slash command as if it had been typed."""
-        name, _, args = text.removeprefix("/").partition(" ")
-        await self._session.command(name, args, by=source)
+        name, *args = text.removeprefix("/").split(maxsplit=1) or [""]
+        await self._session.command(name, *args, by=source)
 
     async def call_tool(self, name: str, args: Args, source: str, chain: tuple[str, ...]) -> ToolOutput:
         return await self._session.call_tool(name, args, source, chain)

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
-import msgspec
 from msgspec import Struct, field, structs
 
 from hilt.errors import ExtensionError
@@ -21,6 +20,8 @@ from hilt.sessions.records import NoteRecord
 
 _BUDGET = 10.0
 """Seconds for all interceptors of one question together, unless one of them declares more for itself."""
+_MARGIN = 0.1
+"""Seconds by which that one's own deadline comes first: whoever has failed is then known by name."""
 _SHOWN = 2000
 """Characters of a system prompt that are kept on record; it comes again with every prompt."""
 _STRICTNESS: tuple[OnFailure, ...] = ("allow", "ask", "block")
@@ -43,6 +44,8 @@ class Bench(Struct, frozen=True):
     emit: Callable[[Event], Awaitable[None]]
     asks: Callable[[], bool]
     """Whether there is somebody who would rather be asked than have a call run unchecked."""
+    changers: set[str] = field(default_factory=set)
+    """The owners whose last answer changed what they were asked."""
 
 
 class Ruling(Struct, frozen=True):
@@ -66,12 +69,9 @@ async def consult(
     """Ask them all. `fits` says what is wrong with a question as changed; `effect` is what is at stake."""
     if not owned:
         return Ruling(question)
-    hearing = _Hearing(owned, question, bench.rules, fits, effect, asks=bench.asks())
+    hearing = _Hearing(owned, question, bench, fits, effect)
     try:
-        async with asyncio.timeout(max(_BUDGET, *(one.interceptor.policy.timeout for one in owned))):
-            await hearing.hear()
-    except TimeoutError:
-        hearing.out_of_time()
+        await hearing.hear()
     finally:
         hearing.dismiss()
     ruling = hearing.ruling()
@@ -84,21 +84,24 @@ class _Hearing:
         self,
         owned: Sequence[OwnedInterceptor],
         question: Question,
-        rules: GuardRules,
+        bench: Bench,
         fits: Callable[[Question], str] | None,
         effect: Effect,
-        *,
-        asks: bool,
     ) -> None:
         self._owned = owned
         self.question = question
-        self._rules = rules
+        self._rules = bench.rules
+        self._changers = bench.changers
+        self._barriers = frozenset(bench.changers)
         self._fits = fits
         self._effect = effect
-        self._asks = asks
+        self._asks = bench.asks()
         self._asked: list[Asked | None] = [None] * len(owned)
         self._unheard: list[int] = []
         """Those whose answer is still needed, in the order in which it counts."""
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        self._deadline = self._begun + max(_BUDGET, *(one.interceptor.policy.timeout + _MARGIN for one in owned))
         self._elapsed = 0.0
         self._seen: list[Question] = [question] * len(owned)
         """The question as each has last had nothing against it."""
@@ -108,42 +111,46 @@ class _Hearing:
         self._unsure: list[str] = []
 
     async def hear(self) -> None:
-        self._ask(range(len(self._owned)))
-        while self._unheard and not self._blocked[0]:
-            index = self._unheard[0]
-            verdict = await self._answer(index)
-            if verdict is not None and self._count(index, verdict):
-                self._ask(self._unheard)  # what these were asked was something else
+        await self._hear_each(range(len(self._owned)), self._count)
         if not self._blocked[0] and self.question.event == "tool_call":
-            await self._hear_again()
+            # What will run must have nothing said against it by anyone, also by those asked before it was changed.
+            again = [index for index, seen in enumerate(self._seen) if seen is not self.question]
+            self._barriers = frozenset()  # no change counts any more
+            await self._hear_each(again, self._object)
 
-    async def _hear_again(self) -> None:
-        """What will run must have nothing said against it by anyone, also by those asked before it was changed."""
-        self._ask([index for index, seen in enumerate(self._seen) if seen is not self.question])
+    async def _hear_each(self, indices: Iterable[int], count: Callable[[int, Verdict], bool]) -> None:
+        self._unheard = list(indices)
         while self._unheard and not self._blocked[0]:
+            self._ask_ahead()
             index = self._unheard[0]
             verdict = await self._answer(index)
-            if isinstance(verdict, Block):
-                self._block(index, verdict.reason)
+            if verdict is not None and count(index, verdict):
+                self.dismiss()  # what the others were asked is no longer the question
 
-    def _ask(self, indices: Iterable[int]) -> None:
-        self._unheard = list(indices)
+    def _ask_ahead(self) -> None:
+        """All that are left at once; but no further than to one that made a change last time and may do so again."""
         for index in self._unheard:
-            if before := self._asked[index]:
-                before.discard()
-            self._asked[index] = self._owned[index].interceptor.ask(self.question)
-            self._seen[index] = self.question
+            owned = self._owned[index]
+            if self._asked[index] is None:
+                self._asked[index] = owned.interceptor.ask(self.question)
+                self._seen[index] = self.question
+            if owned.owner in self._barriers:
+                break
 
     async def _answer(self, index: int) -> Verdict | None:
         asked = self._asked[index]
         assert asked
         verdict: Verdict | None = None
         try:
-            verdict = await asked
+            async with asyncio.timeout_at(self._deadline):
+                verdict = await asked  # one that has come by then counts, whenever it is looked at
+            self._elapsed = asked.elapsed
+        except TimeoutError:
+            self._elapsed = self._loop.time() - self._begun
+            self._fail(index, "the time for all guards together is over")
         except ExtensionError as error:
             self._elapsed = asked.elapsed
             self._fail(index, error.message)
-        self._elapsed = asked.elapsed
         self._asked[index] = None
         self._unheard.remove(index)
         return verdict
@@ -152,6 +159,7 @@ class _Hearing:
         """Take one verdict into account. True when it changed the question."""
         match verdict:
             case Allow():
+                self._changers.discard(self._owned[index].owner)
                 self._decide(index, "allow")
                 return False
             case Block(reason=reason):
@@ -167,6 +175,11 @@ class _Hearing:
             case never:
                 assert_never(never)
 
+    def _object(self, index: int, verdict: Verdict) -> bool:
+        if isinstance(verdict, Block):
+            self._block(index, verdict.reason)
+        return False
+
     def _change(self, index: int, decision: Deciding, changed: Any, question: Question) -> bool:
         if _same(question, self.question):
             self._decide(index, "allow")
@@ -176,6 +189,7 @@ class _Hearing:
             return False
         self.question = self._seen[index] = question
         self._changed_by.append(self._owned[index].owner)
+        self._changers.add(self._owned[index].owner)
         self._decide(index, decision, changed=changed)
         return True
 
@@ -207,16 +221,12 @@ class _Hearing:
         owner, ms = self._owned[index].owner, round(self._elapsed * 1000, 3)
         self.decisions.append(Decided(owner, decision, ms, reason, applied or "", changed))
 
-    def out_of_time(self) -> None:
-        """Those that have not been heard have failed, each with its own policy."""
-        self._elapsed = _BUDGET
-        for index in self._unheard:
-            self._fail(index, "the time for all guards together is over")
-
     def dismiss(self) -> None:
-        for asked in self._asked:
+        """Nobody waits for those that were asked and not heard."""
+        for index, asked in enumerate(self._asked):
             if asked:
                 asked.discard()
+                self._asked[index] = None
 
     def ruling(self) -> Ruling:
         by, reason = self._blocked
@@ -232,7 +242,7 @@ async def _publish(hearing: _Hearing, ruling: Ruling, bench: Bench) -> None:
     question = ruling.question
     outcome: Any = "blocked" if ruling.blocked_by else "changed" if ruling.changed_by else "allowed"
     told = Intercepted(question.event, outcome, tuple(hearing.decisions), question.tool_id, question.tool_name)
-    bench.log.append(NoteRecord("interception", msgspec.to_builtins(told)))
+    bench.log.append(NoteRecord("interception", told))
     for decided in hearing.decisions:
         if decided.decision == "fail":
             data = {"guard": decided.extension, "reason": decided.reason, "decision": decided.applied}

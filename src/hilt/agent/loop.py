@@ -147,6 +147,8 @@ async def _with_system(run: Run) -> Run:
         model=run.model.id,
     )
     ruling = await _hear(run, question)
+    if ruling.blocked_by:  # for want of an answer: a refusal has no meaning here
+        raise HiltError(ruling.reason, hint=f"`/reload-ext {ruling.blocked_by}` starts it anew")
     return structs.replace(run, system=ruling.question.system_prompt)
 
 

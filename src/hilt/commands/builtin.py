@@ -154,7 +154,8 @@ def _help_lines(registry: Registry) -> list[str]:
 
 def _status_lines(status: ExtensionStatus) -> list[str]:
     offers = [*status.tools, *(f"/{name}" for name in status.commands), *(f"guards {name}" for name in status.guards)]
-    lines = [f"{status.name} {status.version}: {status.state}" + (f" ({status.reason})" if status.reason else "")]
+    name = f"{status.name} {status.version}".rstrip()  # not all have a version
+    lines = [f"{name}: {status.state}" + (f" ({status.reason})" if status.reason else "")]
     lines += [f"  offers {', '.join(offers)}"] if offers else []
     counted = {
         "restarts": status.restarts,

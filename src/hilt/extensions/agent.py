@@ -48,6 +48,9 @@ class Program(Protocol):
 
     def remark(self, text: str) -> None: ...
 
+    @property
+    def log_failure(self) -> OSError | None: ...
+
 
 Opener: TypeAlias = Callable[[Spec], AbstractAsyncContextManager[Program]]
 """Starts a program for the life of a block. Raises `StartError`."""

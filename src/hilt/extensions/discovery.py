@@ -120,10 +120,10 @@ class _Search:
         except FileNotFoundError:
             return  # most people have none
         except OSError as error:
-            self._refuse(place, f"cannot be read: {error.strerror or error}")
+            self._complain(place, f"cannot be read: {error.strerror or error}")
             return
         if len(directories) > _MOST_PER_PLACE:
-            self._refuse(place, f"holds more than {_MOST_PER_PLACE} entries, and only so many are looked at")
+            self._complain(place, f"holds more than {_MOST_PER_PLACE} entries, and only so many are looked at")
         for directory in directories[:_MOST_PER_PLACE]:
             self._look_into(directory, source)
 
@@ -132,15 +132,19 @@ class _Search:
             (directory / MANIFEST).lstat()
         except (FileNotFoundError, NotADirectoryError):
             if directory.is_symlink() and not directory.exists():
-                self._refuse(directory, "is a link that leads nowhere")
+                self._complain(directory, "is a link that leads nowhere", as_name(directory.name))
         except OSError as error:
-            self._refuse(directory, f"cannot be read: {error.strerror or error}")
+            self._complain(directory, f"cannot be read: {error.strerror or error}", as_name(directory.name))
         else:
             self._add(_Candidate(directory, source))
 
-    def _refuse(self, where: Path, why: str) -> None:
-        hint = "correct it, or remove what is not needed"
-        self.problems.append(Problem(shown(where), f"{shown(where)} {why}", hint, as_name(where.name)))
+    def _complain(self, where: Path, why: str, name: str = "") -> None:
+        self._refuse(where, f"{shown(where)} {why}", "correct it, or remove what is not needed", name)
+
+    def _refuse(self, where: Path, message: str, hint: str, name: str) -> None:
+        self.problems.append(Problem(shown(where), message, hint, name))
+        # It keeps its name all the same, lest a project's extension take the place of a guard that is broken.
+        self._owners.setdefault(name.lower(), where)
 
     def _add(self, candidate: _Candidate) -> None:
         real = os.path.realpath(candidate.where)
@@ -151,9 +155,7 @@ class _Search:
             found = _load(candidate, len(self.found) + len(self.disabled), self._path)
         except ManifestError as error:
             name = error.extension or as_name(candidate.file.stem if candidate.file else candidate.directory.name)
-            self.problems.append(Problem(shown(candidate.where), error.message, error.hint, name))
-            # It keeps its name all the same, lest a project's extension take the place of a guard that is broken.
-            self._owners.setdefault(name.lower(), candidate.where)
+            self._refuse(candidate.where, error.message, error.hint, name)
             return
         if not found.manifest.exec:
             return

@@ -59,7 +59,6 @@ _FOREVER = 10 * 365 * 86400.0
 _TOLD = 20
 """Mistakes of one process that the user is told of; the log has more of them."""
 _LOGGED = 200
-_LAST_WORDS = 5
 
 
 class Keeper(Protocol):
@@ -123,6 +122,7 @@ class Extension:
         self._told_of_loss = False
         self._stuck = False
         self._reported = 0
+        self._told: set[str] = set()
 
     @property
     def pid(self) -> int:
@@ -244,7 +244,7 @@ class Extension:
 
     def last_words(self) -> str:
         lines = [line.strip() for line in self._program.last_words()]
-        return " | ".join(line[:300] for line in lines[-_LAST_WORDS:] if line)
+        return " | ".join(line[:300] for line in lines if line)
 
     # What the channel tells
 
@@ -275,16 +275,25 @@ class Extension:
             return
         self.hello = hello
         self.line = self.peer.line
-        directory = str(self.found.directory)
-        separate = self.found.manifest.data_dir == "separate"
-        data = str(self._house.places.data / self.name) if separate else directory
-        self.peer.tell(encode(hello_ack(self._house.surroundings, directory, data)))
+        self.peer.tell(encode(hello_ack(self._house.surroundings, str(self.found.directory), self._data_dir())))
         if stray := self._handshake.stray:
+            for one in stray:
+                self._program.remark(f"before its hello: {one}")
             told = f"{len(stray)} line{'s' * (len(stray) > 1)} before its hello ignored"
             self.report(f"{told}, the first was {stray[0]!r}")
         if hello.name != self.name:
             self.report(f"it calls itself {hello.name[:64]!r}; the manifest's name counts")
         self._keeper.trouble()
+
+    def _data_dir(self) -> str:
+        if self.found.manifest.data_dir == "shared":
+            return str(self.found.directory)
+        data = self._house.places.data / self.name
+        try:
+            data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            self.report(f"its data_dir {data} cannot be made: {error.strerror or error}")
+        return str(data)
 
     def _check_stuck(self) -> None:
         # One that is busy with a call may well not read meanwhile: then the call's deadline decides.
@@ -301,6 +310,7 @@ class Extension:
         self.lines += 1
         match frame:
             case Hello():
+                self.peer.mistakes += 1
                 self.report("a second hello is ignored")
             case Ready():
                 self.ready = True
@@ -325,12 +335,13 @@ class Extension:
         self._fail(reason)
 
     def report(self, mistake: str) -> None:
-        """Something it did wrong that costs nobody else anything."""
+        """Something it did wrong that costs nobody else anything. The user is told once however often it happens."""
         self._reported += 1
         if self._reported <= _LOGGED:
             self._program.remark(mistake)
-        if self._reported <= _TOLD:
-            more = "; what follows is in its log only" if self._reported == _TOLD else ""
+        if mistake not in self._told and len(self._told) < _TOLD:
+            self._told.add(mistake)
+            more = "; what follows is in its log only" if len(self._told) == _TOLD else ""
             self.tell("warn", f"extension {self.name}: {mistake}{more}")
 
     def tell(self, level: Literal["info", "warn"], message: str) -> None:

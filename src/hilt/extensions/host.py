@@ -10,6 +10,7 @@ from hilt.extensions.agent import House
 from hilt.extensions.discovery import Discovery, Found, Problem, find_again
 from hilt.extensions.extension import Extension
 from hilt.extensions.fanout import Fanout
+from hilt.extensions.manifest import MANIFEST, shown
 from hilt.extensions.supervisor import Supervisor
 from hilt.extensions.watch import Watch
 from hilt.model.events import Event, Noticed
@@ -45,6 +46,7 @@ class ExtensionHost:
         self._watching = watch
         self._supervisors: dict[str, Supervisor] = {}
         self._disabled: tuple[Found, ...] = ()
+        self._problems: tuple[Problem, ...] = ()
         self._fanout = Fanout(session_id, house.surroundings.cwd)
         self.before_asking = self._fanout.flush
         self._known_conflicts: set[str] = set()
@@ -61,11 +63,11 @@ class ExtensionHost:
         async with asyncio.TaskGroup() as group:
             self._group = group
             conflicts = group.create_task(self._report_conflicts(), name="extension conflicts")
-            discovery = self._find()
-            self._disabled = discovery.disabled
+            discovery = self._look()
             for found in discovery.found:
                 self._start(found)
-            await self._tell_problems(discovery.problems)
+            for problem in discovery.problems:
+                await self._house.agent.tell(Noticed("warn", _told(problem)))
             try:
                 yield self
             finally:
@@ -79,18 +81,24 @@ class ExtensionHost:
     # The port
 
     def statuses(self) -> tuple[ExtensionStatus, ...]:
-        running = [supervisor.status() for supervisor in self._supervisors.values()]
-        return (*running, *map(_disabled, self._disabled))
+        running = {name: supervisor.status() for name, supervisor in self._supervisors.items()}
+        unusable = [problem for problem in self._problems if problem.name and problem.name not in running]
+        return (*running.values(), *map(_disabled, self._disabled), *map(_unusable, unusable))
 
     async def reload(self, name: str = "") -> Reloaded:
         async with self._reloading:
-            discovery = await asyncio.to_thread(self._find)
-            self._disabled = discovery.disabled
+            discovery = await asyncio.to_thread(self._look)
             found = {one.manifest.name: one for one in discovery.found}
             if name and name not in self._supervisors and name not in found:
                 self._unknown(name, discovery.problems)
+            broken = [one for one in self._supervisors.values() if one.name not in found]
+            broken = [one for one in broken if not _left(one.found, discovery, renamed=not name)]
+            # Each of these says itself what is wrong, and its process goes on.
+            found |= {one.name: one.found for one in broken}
+            said = {shown(one.found.file or one.found.directory) for one in broken}
             names = [name] if name else list(dict.fromkeys((*self._supervisors, *found)))
-            problems = [_told(problem) for problem in discovery.problems if not name or problem.name == name]
+            wanted = [problem for problem in discovery.problems if not name or problem.name == name]
+            problems = [_told(problem) for problem in wanted if problem.where not in said]
             return await self._reload(names, found, problems)
 
     async def settled(self) -> None:
@@ -124,6 +132,11 @@ class ExtensionHost:
         self._published.set()
 
     # Starting, reloading, stopping
+
+    def _look(self) -> Discovery:
+        discovery = self._find()
+        self._disabled, self._problems = discovery.disabled, discovery.problems
+        return discovery
 
     def _start(self, found: Found) -> Supervisor:
         supervisor = Supervisor(found, self._house, self._registry, self)
@@ -177,12 +190,16 @@ class ExtensionHost:
         raise UsageError(f"there is no extension {name}", hint=f"there are: {known}")
 
     async def _watch(self, supervisor: Supervisor) -> None:
-        watch = Watch(supervisor.found)
+        found = supervisor.found
+        watch = Watch(found)
         while supervisor.state != "stopped":
             await watch.changed()
             if self._supervisors.get(supervisor.name) is not supervisor:
                 return
-            outcome = await supervisor.reload(self._again(supervisor.found))
+            outcome = await supervisor.reload(self._again(found))
+            if supervisor.found.argv != found.argv:  # other files count now
+                found = supervisor.found
+                watch = Watch(found)
             message = outcome.problem or f"extension {supervisor.name} changed on disk and was reloaded"
             await self._house.agent.tell(Noticed("warn" if outcome.problem else "info", message))
 
@@ -206,21 +223,22 @@ class ExtensionHost:
             await self._published.wait()
             self._published.clear()
             for conflict in self._registry.snapshot().conflicts:
-                shown = f"/{conflict.name}" if conflict.kind == "command" else f"{conflict.kind} {conflict.name}"
-                told = (
-                    f"conflict: {conflict.owner} and {conflict.refused} both offer {shown}; {conflict.owner} keeps it"
-                )
+                what = f"/{conflict.name}" if conflict.kind == "command" else f"{conflict.kind} {conflict.name}"
+                told = f"conflict: {conflict.owner} and {conflict.refused} both offer {what}; {conflict.owner} keeps it"
                 if told not in self._known_conflicts:
                     self._known_conflicts.add(told)
                     await self._house.agent.tell(Noticed("warn", told))
 
-    async def _tell_problems(self, problems: tuple[Problem, ...]) -> None:
-        for problem in problems:
-            await self._house.agent.tell(Noticed("warn", _told(problem)))
-
     def _process(self, name: str) -> Extension | None:
         supervisor = self._supervisors.get(name)
         return supervisor.current if supervisor else None
+
+
+def _left(one: Found, discovery: Discovery, *, renamed: bool) -> bool:
+    """Whether it was removed or switched off, or, if that counts, found under another name."""
+    listed = (*discovery.disabled, *discovery.found) if renamed else discovery.disabled
+    elsewhere = any((other.directory, other.file) == (one.directory, one.file) for other in listed)
+    return elsewhere or not (one.file or one.directory / MANIFEST).exists()
 
 
 def _told(problem: Problem) -> str:
@@ -238,3 +256,7 @@ def _disabled(found: Found) -> ExtensionStatus:
         str(found.directory),
         reason='its manifest says "enabled": false',
     )
+
+
+def _unusable(problem: Problem) -> ExtensionStatus:
+    return ExtensionStatus(problem.name, "", "frames", "failed", "", problem.where, reason=_told(problem))

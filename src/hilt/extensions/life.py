@@ -86,6 +86,7 @@ class Life:
             cwd=self.found.directory,
             env={**os.environ, "AI_AGENT": "hilt", "HILT": "1"},
             stderr_path=self._house.places.logs / f"ext-{manifest.name}.log",
+            limits=manifest.limits,
             grace=manifest.stop_grace_ms / 1000,
         )
 
@@ -96,6 +97,8 @@ class Life:
             extension = Extension(self.found, self._house, program, self, group)
             helpers = [group.create_task(extension.chores.run()), group.create_task(self._watch(program))]
             program.channel.listen(extension)
+            if failure := program.log_failure:
+                extension.report(f"what it writes to stderr is not kept: {failure.strerror or failure}")
             try:
                 ending = await self._phases(extension)
                 program.remark(f"{manifest.name} {ending.reason}")
@@ -132,6 +135,7 @@ class Life:
     async def _phases(self, extension: Extension) -> Ending:
         deadline = self.found.manifest.start_timeout_ms / 1000
         if not await self._until(lambda: extension.hello is not None, deadline, extension):
+            await self._last_moments(extension)
             return self._unstarted(extension, deadline)
         self.extension = extension
         self._owner.changed(self)
@@ -142,8 +146,7 @@ class Life:
             await self._until(lambda: False, None, extension)
         if self._stop:
             return await self._farewell(extension)
-        if not self._exit and extension.closed_output and not extension.fault:
-            await self._until_exit(_EOF_GRACE)
+        await self._last_moments(extension)
         if self._exit:
             return Ending("crashed", self._exit)
         return Ending("crashed", f"was ended: {extension.fault or 'it closed its output but kept running'}")
@@ -162,9 +165,12 @@ class Life:
     def _ended(self, extension: Extension) -> bool:
         return bool(self._stop or self._exit or extension.fault or extension.closed_output)
 
-    async def _until_exit(self, patience: float) -> None:
+    async def _last_moments(self, extension: Extension) -> None:
+        """The end of its output is often seen before its exit, which says more."""
+        if extension.fault or not extension.closed_output:
+            return
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(_EOF_GRACE):
                 while not self._exit and not self._stop:
                     await self._bell.wait()
                     self._bell.clear()

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 
 from hilt.errors import ManifestError
 from hilt.model.verdicts import OnFailure
+from hilt.transport.trampoline import Limits
 
 MANIFEST = "extension.json"
 DataDir: TypeAlias = Literal["shared", "separate"]
@@ -24,7 +25,9 @@ _LARGEST = 1024 * 1024
 _LONGEST_NAME = 64
 _LONGEST_SHOWN = 80
 _FARTHEST_PRIORITY = 1_000_000
+_MEGABYTE = 1024 * 1024
 _GRAMMAR = '[A-Za-z0-9][A-Za-z0-9._-]{0,63}, not ending in "."'
+_BOM = b"\xef\xbb\xbf"
 _EXAMPLE = '{"name": "demo", "exec": "./run.py"}'
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """All that decoding can raise."""
@@ -65,6 +68,8 @@ class Manifest(Struct, frozen=True):
     """How long it may take to end by itself, once told to."""
     data_dir: DataDir = "shared"
     skills: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    """What each of its processes may use. Unlimited unless said: no number suits all languages and purposes."""
 
 
 _UNSAID, _UNSAID_GUARD = Manifest(""), Guard()
@@ -90,6 +95,7 @@ def read_manifest(directory: Path) -> Manifest:
         stop_grace_ms=members.number("stop_grace_ms", _UNSAID.stop_grace_ms, 0, 10_000),
         data_dir=members.choice("data_dir", _DATA_DIR) or _UNSAID.data_dir,
         skills=members.texts("skills"),
+        limits=_limits(members),
     )
     if not (manifest.exec or manifest.skills or _has_theme(directory)):
         members.complain("exec", "is missing", 'name the program to run, as in "exec": "./run.py"')
@@ -184,7 +190,7 @@ class _Members:
             return default if value is None else value
         return self._refuse(key, "true or false", _kind(value), default, f'write "{key}": true, without quotes')
 
-    def number(self, key: str, default: int, lowest: int, highest: int) -> int:
+    def number(self, key: str, default: _Value, lowest: int, highest: int) -> int | _Value:
         value = self._value(key)
         if value is None:
             return default
@@ -192,7 +198,8 @@ class _Members:
             return value
         found = _quoted(str(value)) if type(value) in (int, float) else _kind(value)
         expected = f"a whole number from {lowest} to {highest}"
-        return self._refuse(key, expected, found, default, f'write "{key}": {default}, which is what holds without it')
+        hint = f'write "{key}": {default}, which is what holds without it'
+        return self._refuse(key, expected, found, default, hint if default is not None else f'correct "{key}"')
 
     def choice(self, key: str, options: Mapping[str, _Value]) -> _Value | None:
         value = self._value(key)
@@ -248,6 +255,21 @@ def _guard(members: _Members) -> Guard | None:
     )
 
 
+def _limits(members: _Members) -> Limits:
+    limits = members.inner("limits")
+    if limits is None:
+        return _UNSAID.limits
+    memory = limits.number("memory_mb", None, 16, _MEGABYTE)
+    file_size = limits.number("file_size_mb", None, 1, _MEGABYTE)
+    return Limits(
+        memory=memory * _MEGABYTE if memory else None,
+        processes=limits.number("processes", None, 1, 1_000_000),
+        files=limits.number("open_files", None, 16, 1_000_000),
+        file_size=file_size * _MEGABYTE if file_size else None,
+        cpu=limits.number("cpu_seconds", None, 1, 10_000_000),
+    )
+
+
 def _has_theme(directory: Path) -> bool:
     return any(os.access(directory / theme, os.F_OK) for theme in ("theme.json", "themes/theme.json"))
 
@@ -275,8 +297,9 @@ def _content(path: Path) -> bytes:
 
 def _object(path: Path, data: bytes) -> Mapping[str, Raw]:
     """Its members unread: what is wrong in one nobody asks for does not matter."""
+    text = data.removeprefix(_BOM)
     try:
-        text = data.decode("utf-8-sig").encode()
+        text.decode()
     except UnicodeDecodeError as error:
         raise ManifestError(f"{shown(path)} is not UTF-8: {error.reason}", hint="save it as UTF-8") from error
     try:

@@ -34,8 +34,6 @@ _WINDOW = 300.0
 _FIRST_DELAY = 0.5
 _LONGEST_DELAY = 30.0
 _JITTER = 0.25
-_STEADY = 60.0
-"""Seconds without a crash after which the delay begins anew."""
 _DRAIN = 2.0
 
 
@@ -108,7 +106,7 @@ class Supervisor:
         offered = extension.registrations if extension else None
         return ExtensionStatus(
             name=self.name,
-            version=self.found.manifest.version,
+            version=self.found.manifest.version or (extension.hello.version if extension and extension.hello else ""),
             dialect="frames",
             state=self.state,
             source=self.found.source,
@@ -144,32 +142,40 @@ class Supervisor:
         owner = Owner(self.name, order=self.found.order)
         with self._registry.publish(owner) as self._offer, self._registry.publish(owner) as self._watch:
             self._show_guards()
-            try:
-                await self._supervise()
-            except Exception as error:
-                # A mistake of ours must cost one extension, not the host and all the others.
-                log.exception("the supervisor of %s failed", self.name)
-                self._life = None
-                await self._enter("failed", f"internal error: {type(error).__name__}: {error}")
-                await self._until_stopped()
+            await self._enter("starting")
+            while not self._stopping:
+                try:
+                    await self._supervise()
+                except Exception as error:
+                    # A mistake of ours must cost one extension, not the host and all the others.
+                    log.exception("the supervisor of %s failed", self.name)
+                    await self._broke_down(error)
             await self._enter("stopped")
-            if self._reload:
-                self._reload[1].set_result(Replaced(f"{self.name}: it was stopped"))
+            self._answer_reload("it was stopped")
 
     async def _supervise(self) -> None:
         async with asyncio.TaskGroup() as group:
             try:
-                await self._enter("starting")
                 await self._keep(group)
             finally:
                 for life in (self._life, self._next):
                     if life:
                         life.stop()
 
-    async def _until_stopped(self) -> None:
-        while not self._stopping:
-            await self._wake.wait()
-            self._wake.clear()
+    async def _broke_down(self, error: BaseException) -> None:
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        reason = f"internal error: {type(error).__name__}: {error}"
+        self._life = self._next = None
+        self._publish()
+        await self._enter("failed", reason)
+        self._answer_reload(reason)
+
+    def _answer_reload(self, problem: str) -> None:
+        """Whoever still waits for one must not wait for ever."""
+        if self._reload:
+            self._reload[1].set_result(Replaced(f"{self.name}: {problem}"))
+            self._reload = None
 
     async def _keep(self, group: asyncio.TaskGroup) -> None:
         while not self._stopping:
@@ -279,6 +285,7 @@ class Supervisor:
         if old is None:
             self._life = None
             await self._enter("failed", problem)
+        if old is None or old.ending:
             return Replaced(f"{self.name}: {problem}")
         return Replaced(f"{self.name}: {problem}; the one that was running goes on")
 

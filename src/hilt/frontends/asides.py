@@ -15,7 +15,7 @@ def aside(event: Event) -> str:
         case Notified(extension=extension, level=level, message=message):
             return "\n".join(f"[{extension}] {level}: {line}" for line in message.split("\n"))
         case ExtensionChanged(extension=extension, state="failed", reason=reason):
-            return f"hilt: extension {extension} is not running: it {reason}"
+            return f"hilt: extension {extension} is not running: {reason}"
         case ExtensionChanged(extension=extension, state="restarting", reason=reason):
             return f"hilt: extension {extension} {reason} and is being restarted"
     return ""

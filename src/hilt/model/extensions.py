@@ -30,7 +30,7 @@ class ExtensionStatus(Struct, frozen=True):
     dialect: Literal["frames", "jsonrpc"]
     state: ExtensionState
     source: str
-    """Where it was found: `flag`, `user` or `project`."""
+    """Where it was found: `flag`, `user` or `project`; empty for one that could not be read."""
     directory: str
     pid: int | None = None
     restarts: int = 0

@@ -18,7 +18,10 @@ async def adopt_orphans() -> None:
     try:
         suspects: set[tuple[int, int]] = set()
         while True:
-            zombies = await asyncio.to_thread(_zombies)
+            try:
+                zombies = await asyncio.to_thread(_zombies)
+            except (OSError, RuntimeError):
+                zombies = set()  # no descriptor or no thread to be had at the moment
             # A child that someone here started is reaped by its owner at once; who is still there is nobody's.
             for pid, _ in zombies & suspects:
                 _reap(pid)

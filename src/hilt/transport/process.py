@@ -6,6 +6,7 @@ hold open for hours; it is reaped in the same moment. What the program says is t
 """
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -29,6 +30,8 @@ _SEARCH = 0.5
 _ROUND = 0.02
 _POLL = 0.05
 _LAST_ROUNDS = 3
+_USED_UP = {signal.SIGXCPU: "its processor time is used up", signal.SIGXFSZ: "it wrote too large a file"}
+"""Signals that stand for a limit."""
 
 
 class Exit(Struct, frozen=True):
@@ -40,9 +43,10 @@ class Exit(Struct, frozen=True):
         if self.signal is None:
             return f"exited with code {self.code}"
         try:
-            return f"killed by {signal.Signals(self.signal).name}"
+            known = signal.Signals(self.signal)
         except ValueError:
             return f"killed by signal {self.signal}"
+        return f"killed by {known.name}" + (f": {_USED_UP[known]}" if known in _USED_UP else "")
 
 
 @asynccontextmanager
@@ -63,6 +67,10 @@ async def _start(spec: Spec, bounds: Bounds | None) -> "Child":
         except asyncio.CancelledError:
             launch.abandon()  # the thread goes on by itself, and cleans up after itself
             raise
+        except RuntimeError as error:
+            # No thread to be had, and a thread counts as a process. One that is there already may still come to it.
+            launch.abandon()
+            raise explain(OSError(errno.EAGAIN, str(error)), spec.argv[0]) from error
     try:
         return Child(launched, bounds)
     except OSError as error:
@@ -272,14 +280,14 @@ class _Search:
         self._waiting: list[_Request] = []
 
     async def find(self, leader: int, marker: str) -> list[Process] | None:
-        """None when it takes too long: /proc hangs with a process that hangs."""
+        """None when it takes too long, for /proc hangs with a process that hangs, or when there is no thread for it."""
         request = _Request(leader, marker)
         self._waiting.append(request)
         try:
             async with asyncio.timeout(_SEARCH), self._lock:
                 if request.found is None:
                     await self._walk(list(self._waiting))
-        except TimeoutError:
+        except (TimeoutError, RuntimeError):
             pass
         finally:
             self._waiting.remove(request)

@@ -52,7 +52,9 @@ def _limit_words(limits: Limits) -> Iterator[str]:
     if limits.file_size is not None:
         yield f"ulimit -f {_allowed(limits.file_size, resource.RLIMIT_FSIZE) // 512}"
     if limits.cpu is not None:
-        yield f"ulimit -t {_allowed(limits.cpu, resource.RLIMIT_CPU)}"
+        # A second between the two: the first ends it with a signal that says why, which the other's does not.
+        yield f"ulimit -S -t {_allowed(limits.cpu, resource.RLIMIT_CPU)}"
+        yield f"ulimit -H -t {_allowed(limits.cpu + 1, resource.RLIMIT_CPU)}"
 
 
 def _allowed(value: int, which: int) -> int:
