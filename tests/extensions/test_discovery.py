@@ -196,6 +196,17 @@ def test_a_manifest_that_cannot_be_read_keeps_the_name_of_its_directory(places: 
     assert [problem.where for problem in discovery.problems] == [str(places.user / "guard"), str(places.project / "x")]
 
 
+@pytest.mark.parametrize("target", ["gone", "guard"])
+def test_a_link_that_cannot_be_followed_keeps_its_name_too(places: Places, target: str) -> None:
+    places.user.mkdir(parents=True)
+    (places.user / "guard").symlink_to(target)
+    theirs = places.add(places.project / "guard")
+    discovery = places.discover()
+    assert discovery.found == ()
+    assert [problem.where for problem in discovery.problems] == [str(places.user / "guard"), str(theirs)]
+    assert "conflict" in discovery.problems[1].message
+
+
 def test_one_directory_named_twice_is_loaded_once_and_is_no_conflict(places: Places) -> None:
     mine = places.add(places.user / "demo")
     (places.root / "link").symlink_to(places.user)

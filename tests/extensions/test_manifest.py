@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilt.errors import ManifestError
-from hilt.extensions.manifest import Guard, Manifest, as_name, is_name, read_manifest, resolve_exec
+from hilt.extensions.manifest import Guard, Limits, Manifest, as_name, is_name, read_manifest, resolve_exec
 from support.properties import patient
 
 GRAMMAR = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -57,6 +57,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
         "stop_grace_ms": 0,
         "data_dir": "separate",
         "skills": ["./skills"],
+        "limits": {"memory_mb": 16, "processes": 9, "open_files": 99, "file_size_mb": 2, "cpu_seconds": 60},
     }
     assert read_manifest(put(tmp_path, everything)) == Manifest(
         "demo",
@@ -73,6 +74,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
         0,
         "separate",
         ("./skills",),
+        Limits(16, 9, 99, 2, 60),
     )
 
 
@@ -83,7 +85,7 @@ def test_what_nobody_knows_is_passed_over_however_odd(tmp_path: Path) -> None:
 
 def test_what_is_not_said_or_null_has_its_default(tmp_path: Path) -> None:
     bare = Manifest("demo", exec="./run")
-    assert (bare.enabled, bare.priority, bare.data_dir) == (True, 0, "shared")
+    assert (bare.enabled, bare.priority, bare.data_dir, bare.limits) == (True, 0, "shared", Limits())
     assert (bare.start_timeout_ms, bare.tool_timeout_ms, bare.stop_grace_ms) == (10_000, 60_000, 2000)
     assert read_manifest(put(tmp_path, {"name": "demo", "exec": "./run"})) == bare
     nulls = dict.fromkeys(Manifest.__struct_fields__)
@@ -129,6 +131,9 @@ def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
         ("stop_grace_ms", 10_001, '"stop_grace_ms" must be a whole number from 0 to 10000, not 10001'),
         ("data_dir", "mine", '"data_dir" must be one of "shared", "separate", not "mine"'),
         ("skills", {}, '"skills" must be a list of strings, not an object'),
+        ("limits", 5, '"limits" must be an object, not a number'),
+        ("limits", {"memory_mb": 15}, "limits.memory_mb must be a whole number from 16 to 1000000, not 15"),
+        ("limits", {"open_files": "all"}, "limits.open_files must be a whole number from 16 to 1000000, not a string"),
     ],
 )
 def test_a_wrong_field_is_named_with_what_was_expected(tmp_path: Path, field: str, value: object, said: str) -> None:
@@ -309,4 +314,5 @@ def test_importing_discovery_loads_nothing_costly() -> None:
         "print(*sorted(set(sys.modules) - before))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert [name for name in loaded if not name.startswith("hilt")] == []
+    # `resource` comes with the limits of a process and takes 0.3 ms.
+    assert [name for name in loaded if not name.startswith("hilt") and name != "resource"] == []

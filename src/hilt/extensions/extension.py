@@ -239,6 +239,7 @@ class Extension:
         def error(what: str) -> ExtensionGone:
             return ExtensionGone(self.name, f"{self.name} {how} before it answered {what}; {unknown}{last}")
 
+        self.line = _unheard
         self.peer.gone(error)
         self._errands.cancel_all()
 
@@ -266,6 +267,8 @@ class Extension:
         self._check_stuck()
 
     def _introduce(self, line: bytes) -> None:
+        if self.fault:
+            return  # a hello comes too late now
         try:
             hello = self._handshake.take(line)
         except ExtensionStartError as error:
@@ -347,6 +350,10 @@ class Extension:
     def tell(self, level: Literal["info", "warn"], message: str) -> None:
         """Tell the user, in its turn."""
         self.chores.add(lambda: self._house.agent.tell(Noticed(level, message)))
+
+
+def _unheard(_: bytes) -> None:
+    """There is nobody left to do what it asks for."""
 
 
 class Asked:

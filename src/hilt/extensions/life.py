@@ -11,6 +11,8 @@ from hilt.errors import StartError
 from hilt.extensions.agent import House, Program
 from hilt.extensions.discovery import Found
 from hilt.extensions.extension import Extension
+from hilt.extensions.manifest import Limits
+from hilt.transport import trampoline
 from hilt.transport.launch import Spec
 
 _IDLE = 0.25
@@ -18,6 +20,7 @@ _IDLE = 0.25
 _READY = 3.0
 _EOF_GRACE = 2.0
 _LAST_LINES = 0.1
+_MEGABYTE = 1024 * 1024
 
 
 class Ending(Struct, frozen=True):
@@ -86,7 +89,7 @@ class Life:
             cwd=self.found.directory,
             env={**os.environ, "AI_AGENT": "hilt", "HILT": "1"},
             stderr_path=self._house.places.logs / f"ext-{manifest.name}.log",
-            limits=manifest.limits,
+            limits=_limits(manifest.limits),
             grace=manifest.stop_grace_ms / 1000,
         )
 
@@ -212,3 +215,13 @@ class Life:
             pass
         extension.shut_down()
         return STOPPED
+
+
+def _limits(declared: Limits) -> trampoline.Limits:
+    return trampoline.Limits(
+        memory=declared.memory_mb and declared.memory_mb * _MEGABYTE,
+        processes=declared.processes,
+        files=declared.open_files,
+        file_size=declared.file_size_mb and declared.file_size_mb * _MEGABYTE,
+        cpu=declared.cpu_seconds,
+    )

@@ -15,7 +15,6 @@ from msgspec import Raw, Struct
 
 from hilt.errors import ManifestError
 from hilt.model.verdicts import OnFailure
-from hilt.transport.trampoline import Limits
 
 MANIFEST = "extension.json"
 DataDir: TypeAlias = Literal["shared", "separate"]
@@ -25,7 +24,7 @@ _LARGEST = 1024 * 1024
 _LONGEST_NAME = 64
 _LONGEST_SHOWN = 80
 _FARTHEST_PRIORITY = 1_000_000
-_MEGABYTE = 1024 * 1024
+_MOST = 1_000_000
 _GRAMMAR = '[A-Za-z0-9][A-Za-z0-9._-]{0,63}, not ending in "."'
 _BOM = b"\xef\xbb\xbf"
 _EXAMPLE = '{"name": "demo", "exec": "./run.py"}'
@@ -46,6 +45,18 @@ class Guard(Struct, frozen=True):
     timeout_ms: int = 5000
     required: bool = False
     """Nothing it guards may happen without it."""
+
+
+class Limits(Struct, frozen=True):
+    """What each of its processes may use; None is as much as the user may. No number suits all languages."""
+
+    memory_mb: int | None = None
+    """Of address space, which some runtimes reserve far more of than they use."""
+    processes: int | None = None
+    """Of the user's, all programs together: that is how the kernel counts. Has no effect on root."""
+    open_files: int | None = None
+    file_size_mb: int | None = None
+    cpu_seconds: int | None = None
 
 
 class Manifest(Struct, frozen=True):
@@ -69,7 +80,6 @@ class Manifest(Struct, frozen=True):
     data_dir: DataDir = "shared"
     skills: tuple[str, ...] = ()
     limits: Limits = Limits()
-    """What each of its processes may use. Unlimited unless said: no number suits all languages and purposes."""
 
 
 _UNSAID, _UNSAID_GUARD = Manifest(""), Guard()
@@ -259,14 +269,12 @@ def _limits(members: _Members) -> Limits:
     limits = members.inner("limits")
     if limits is None:
         return _UNSAID.limits
-    memory = limits.number("memory_mb", None, 16, _MEGABYTE)
-    file_size = limits.number("file_size_mb", None, 1, _MEGABYTE)
     return Limits(
-        memory=memory * _MEGABYTE if memory else None,
-        processes=limits.number("processes", None, 1, 1_000_000),
-        files=limits.number("open_files", None, 16, 1_000_000),
-        file_size=file_size * _MEGABYTE if file_size else None,
-        cpu=limits.number("cpu_seconds", None, 1, 10_000_000),
+        memory_mb=limits.number("memory_mb", None, 16, _MOST),
+        processes=limits.number("processes", None, 1, _MOST),
+        open_files=limits.number("open_files", None, 16, _MOST),
+        file_size_mb=limits.number("file_size_mb", None, 1, _MOST),
+        cpu_seconds=limits.number("cpu_seconds", None, 1, _MOST),
     )
 
 

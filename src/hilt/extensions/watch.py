@@ -15,7 +15,8 @@ from typing import TypeAlias
 from hilt.extensions.discovery import Found
 from hilt.extensions.manifest import MANIFEST
 
-_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".sh", ".rb", ".lua", ".json", ".yaml", ".toml")
+_SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".sh", ".rb", ".lua")
+"""Of programs. Data that an extension writes while it runs must not make it start anew."""
 _NOT_ENTERED = frozenset(("node_modules", "__pycache__"))
 _MOST_FILES = 500
 _MOST_ENTRIES = 10_000
