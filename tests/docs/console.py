@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from docs.fences import ROOT
+
 _PATIENCE = 30
 
 
@@ -35,7 +37,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A project directory, a home and no keys: what a reader has who begins."""
+    """A project directory, a home, the examples and no keys: what a reader has who begins."""
 
     root: Path
 
@@ -61,6 +63,7 @@ class Scratch:
     def prepare(self) -> None:
         self.project.mkdir(parents=True)
         (self.root / "hilt").mkdir(mode=0o700)
+        (self.project / "examples").symlink_to(ROOT / "examples")
 
     def path(self, name: str) -> Path:
         """Where a file named in a document goes: `$HILT_HOME/…` or below the project."""

@@ -11,12 +11,13 @@ import msgspec
 import pytest
 
 from docs.fences import ROOT, fences_of
-from hilt.cli.config import Config, Retry
+from hilt.agent.session import NoExtensions
+from hilt.cli.config import Config, Guards, Retry
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.skills import Skill
 from hilt.model.contributions import Tool
 from hilt.model.conversation import StopReason, Usage
-from hilt.model.events import Event
+from hilt.model.events import Event, PromptSubmitted
 from hilt.model.models import ModelInfo
 from hilt.providers.script import CallLine, Expectation, StatusLine, TextLine, ThinkingLine, Turn, UsageLine
 from hilt.providers.usermodels import UserModel
@@ -35,6 +36,9 @@ from hilt.tools.workspace import Workspace
 DOCS = ROOT / "docs"
 EXPANDED = {"ui_request": {"request"}, "usage": {"usage"}}
 """Fields whose parts stand in the JSON in their place."""
+UNTOLD = {"tool_result": {"status", "executed", "args", "invalid"}}
+"""Fields that extensions may observe and clients are not told."""
+TOLD = [kind for kind in get_args(Event) if kind is not PromptSubmitted]
 
 
 def _text(name: str) -> str:
@@ -70,6 +74,9 @@ def test_the_example_configuration_has_every_field_at_its_default() -> None:
     block = next(fence for fence in fences_of(DOCS / "reference/configuration.md") if fence.language == "toml")
     shown = tomllib.loads(block.text)
     assert set(shown) == set(Config.__struct_fields__) and set(shown["retry"]) == set(Retry.__struct_fields__)
+    assert set(re.findall(r"^(?:# )?(\w+) = ", block.text.partition("[guards]")[2], re.MULTILINE)) == set(
+        Guards.__struct_fields__
+    )
     # TOML has no null: what an absent choice amounts to is shown instead.
     assert msgspec.convert(shown, Config) == msgspec.structs.replace(Config(), permissions="yolo")
 
@@ -94,11 +101,11 @@ def test_every_provider_stands_in_the_table_with_its_default_and_its_keys(vendor
         assert not word or f"`{word}`" in row
 
 
-@pytest.mark.parametrize("event", get_args(Event), ids=lambda event: str(event.__struct_config__.tag))
+@pytest.mark.parametrize("event", TOLD, ids=lambda event: str(event.__struct_config__.tag))
 def test_every_event_is_described_with_its_fields(event: Any) -> None:
     tag = event.__struct_config__.tag
     row = _row("concepts/events.md", tag)
-    fields = set(event.__struct_fields__) - EXPANDED.get(tag, set())
+    fields = set(event.__struct_fields__) - EXPANDED.get(tag, set()) - UNTOLD.get(tag, set())
     assert [field for field in fields if f"`{field}`" not in row] == []
 
 
@@ -160,8 +167,9 @@ def test_every_slash_command_is_described_and_no_other(tmp_path: Path) -> None:
         models=list,
         model=lambda: ModelInfo("demo", "demo"),
         usage=Usage,
+        extensions=NoExtensions,
     )
-    described = re.findall(r"^\| `/(\w+)`", _text("reference/commands.md"), re.MULTILINE)
+    described = re.findall(r"^\| `/([\w-]+)`", _text("reference/commands.md"), re.MULTILINE)
     assert described == [command.name for command in builtin_commands(parts)]
 
 

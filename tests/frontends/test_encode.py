@@ -6,7 +6,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from hilt.frontends.encode import event_json, json_line, message_json
+from hilt.frontends.encode import event_json, json_line, message_json, public
 from hilt.model import events
 from hilt.model.content import Image, Text, Thinking, ToolCall
 from hilt.model.contributions import Effect, Preview
@@ -19,6 +19,21 @@ COST = {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4, "cost_usd": 
 USAGE = Usage(1, 2, 3, 4, 0.5)
 BLOCKS = (Text("hi"), Thinking("hm"), ToolCall("c1", "bash", {"command": "ls"}))
 REQUEST = PermissionRequest("c1", "bash", Effect.EXECUTE, {"command": "ls"}, Preview("command", "ls"))
+UNSURE = PermissionRequest(
+    "c2",
+    "todo_scan",
+    Effect.EXECUTE,
+    {},
+    Preview("json", "{}"),
+    rewritten_by=("one",),
+    unchecked_by=("two: it is gone",),
+)
+UNTOLD: list[events.Event] = [
+    events.PromptSubmitted((Text("hi"),), queued=False),
+    events.PermissionDecided("c1", "bash", True, "yolo"),
+    events.PermissionDecided("c1", "bash", True, "policy"),
+]
+"""What extensions may observe and clients are not told."""
 
 CASES: list[tuple[events.Event, dict[str, Any]]] = [
     (
@@ -48,7 +63,19 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "time": "2026-01-02T03:04:05.000678Z",
         },
     ),
+    (
+        events.AssistantReplaced("better", suppressed=False, extension="me"),
+        {"type": "assistant_replace", "text": "better", "suppressed": False, "extension": "me"},
+    ),
+    (
+        events.AssistantReplaced("", suppressed=True, extension="me", reason="no"),
+        {"type": "assistant_replace", "text": "", "suppressed": True, "extension": "me", "reason": "no"},
+    ),
     (events.ToolCalled("c1", "bash", {"a": 1}), {"type": "tool_call", "id": "c1", "name": "bash", "args": {"a": 1}}),
+    (
+        events.ToolCalled("c1", "bash", {}, "me", "[1"),
+        {"type": "tool_call", "id": "c1", "name": "bash", "args": {}, "extension": "me", "invalid": "[1"},
+    ),
     (events.TurnEnded("end"), {"type": "turn_end", "stop": "end"}),
     (events.TurnEnded("error", "oh"), {"type": "turn_end", "stop": "error", "error": "oh"}),
     (events.ToolProgressed("c1", "x"), {"type": "tool_progress", "id": "c1", "text": "x"}),
@@ -60,6 +87,17 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "name": "bash",
             "is_error": True,
             "content": [{"type": "text", "text": "no"}],
+        },
+    ),
+    (
+        events.ToolResultAdded("c1", "bash", False, (Text("yes"),), "me", "completed", True, {"command": "ls"}),
+        {
+            "type": "tool_result",
+            "id": "c1",
+            "name": "bash",
+            "is_error": False,
+            "content": [{"type": "text", "text": "yes"}],
+            "extension": "me",
         },
     ),
     (events.Done("aborted"), {"type": "done", "stop": "aborted"}),
@@ -102,8 +140,76 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "prefix": "ls",
         },
     ),
+    (
+        events.PermissionAsked("ui-2", UNSURE),
+        {
+            "type": "ui_request",
+            "id": "ui-2",
+            "kind": "confirm",
+            "title": "Allow todo_scan?",
+            "tool": "todo_scan",
+            "call_id": "c2",
+            "effect": "execute",
+            "args": {},
+            "preview": {"kind": "json", "text": "{}"},
+            "scopes": ["once", "tool", "session"],
+            "rewritten_by": ["one"],
+            "unchecked_by": ["two: it is gone"],
+        },
+    ),
     (events.Displayed("me", "x"), {"type": "ext_display", "extension": "me", "text": "x"}),
     (events.Inserted("me", "x"), {"type": "ext_insert", "extension": "me", "text": "x"}),
+    (
+        events.Notified("me", "warn", "oh"),
+        {"type": "ext_notify", "extension": "me", "level": "warn", "message": "oh"},
+    ),
+    (events.NotesCleared("me"), {"type": "ext_clear_notes", "extension": "me"}),
+    (
+        events.PanelShown("me", "p", "T", ("one",), "f"),
+        {"type": "ext_panel", "extension": "me", "panel_id": "p", "title": "T", "lines": ["one"], "footer": "f"},
+    ),
+    (events.PanelClosed("me", "p"), {"type": "ext_panel_close", "extension": "me", "panel_id": "p"}),
+    (
+        events.PanelClosed("me", "p", "it is gone"),
+        {"type": "ext_panel_close", "extension": "me", "panel_id": "p", "reason": "it is gone"},
+    ),
+    (events.ExtensionChanged("me", "ready"), {"type": "ext_status", "extension": "me", "state": "ready"}),
+    (
+        events.ExtensionChanged("me", "failed", "oh"),
+        {"type": "ext_status", "extension": "me", "state": "failed", "reason": "oh"},
+    ),
+    (
+        events.Intercepted(
+            "tool_call",
+            "changed",
+            (
+                events.Decided("one", "rewrite", 1.5, changed={"command": "ls -l"}),
+                events.Decided("two", "fail", 5000.0, "it is gone", "allow"),
+            ),
+            "c1",
+            "bash",
+        ),
+        {
+            "type": "interception",
+            "event": "tool_call",
+            "outcome": "changed",
+            "decisions": [
+                {"extension": "one", "decision": "rewrite", "ms": 1.5, "changed": {"command": "ls -l"}},
+                {"extension": "two", "decision": "fail", "ms": 5000.0, "reason": "it is gone", "applied": "allow"},
+            ],
+            "id": "c1",
+            "name": "bash",
+        },
+    ),
+    (
+        events.Intercepted("turn_start", "allowed", (events.Decided("one", "allow", 0.0),)),
+        {
+            "type": "interception",
+            "event": "turn_start",
+            "outcome": "allowed",
+            "decisions": [{"extension": "one", "decision": "allow", "ms": 0.0}],
+        },
+    ),
     (events.QueueChanged(("a", "b")), {"type": "queue", "waiting": ["a", "b"]}),
     (
         events.StateChanged("p", "m", "ask", True, "s1"),
@@ -118,7 +224,13 @@ def test_an_event_is_encoded_with_exactly_these_fields(event: events.Event, expe
 
 
 def test_no_kind_of_event_was_forgotten_here() -> None:
-    assert {type(event) for event, _ in CASES} == set(get_args(events.Event))
+    assert {type(event) for event in (*(event for event, _ in CASES), *UNTOLD)} == set(get_args(events.Event))
+
+
+def test_clients_are_told_everything_but_what_they_know_already() -> None:
+    assert [event for event, _ in CASES if not public(event)] == []
+    assert [event for event in UNTOLD if public(event)] == []
+    assert public(events.PermissionDecided("c1", "bash", False, "policy", "nobody to ask"))
 
 
 def test_messages_are_encoded_by_role_and_reasoning_is_left_out() -> None:
@@ -151,6 +263,14 @@ def test_messages_are_encoded_by_role_and_reasoning_is_left_out() -> None:
             "time": time,
         },
     ]
+
+
+def test_a_message_that_was_replaced_keeps_the_models_words_and_names_what_was_shown() -> None:
+    replaced = AssistantMessage((Text("mine"),), TIME, shown="better")
+    suppressed = AssistantMessage((Text("mine"),), TIME, shown="")
+    found = [msgspec.json.decode(json_line(message_json(message))) for message in (replaced, suppressed)]
+    assert [message["content"] for message in found] == [[{"type": "text", "text": "mine"}]] * 2
+    assert [message["shown"] for message in found] == ["better", ""]
 
 
 def test_text_that_no_json_can_carry_is_escaped_rather_than_lost() -> None:

@@ -47,6 +47,8 @@ def test_questions_about_the_state_of_things_are_answered(tmp_path: Path) -> Non
             "permissions": "yolo",
             "jail": False,
             "queue": [],
+            "notes": [],
+            "panel": None,
         }
         assert session["title"] == "hi" and session["path"] == str(hilt.sessions()[0])
         models = rpc.ask("get_models")["data"]["models"]

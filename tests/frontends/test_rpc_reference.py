@@ -6,7 +6,8 @@ from typing import get_args
 import msgspec
 
 from hilt.frontends.rpc_commands import COMMANDS
-from hilt.model.events import Event
+from hilt.model.events import Decided, Event, PromptSubmitted
+from hilt.model.extensions import ExtensionStatus, Reloaded
 from hilt.model.ports import PermissionRequest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "rpc.md").read_text()
@@ -27,11 +28,20 @@ def test_every_command_is_described_with_its_fields() -> None:
         assert described(name, fields_of(command.fields)), name
 
 
-def test_every_event_is_described_with_its_fields() -> None:
+def test_every_event_that_clients_are_told_is_described_with_its_fields() -> None:
     for kind in get_args(Event):
         name = kind.__struct_config__.tag
         flattened = name in ("ui_request", "usage")
-        assert described(name, [] if flattened else fields_of(kind)), name
+        fields = [] if flattened else fields_of(kind)
+        if name == "tool_result":  # the others are for extensions
+            fields = ["id", "name", "is_error", "content", "extension"]
+        assert described(name, fields) is (kind is not PromptSubmitted), name
+
+
+def test_what_is_told_about_an_extension_a_decision_and_a_reload_is_described() -> None:
+    for field in (*fields_of(ExtensionStatus), *fields_of(Decided)):
+        assert any(f"`{field}`" in row.split(" | ")[0] for row in ROWS), field
+    assert described("reload_ext", fields_of(Reloaded))
 
 
 def test_a_question_is_described_with_its_fields() -> None:

@@ -26,7 +26,7 @@ from hilt.tools.jail import Jail
 from hilt.tools.shell import Shell
 from hilt.tools.workspace import Workspace
 from support.extending import Made, extended
-from support.hilt_process import Hilt
+from support.hilt_process import Hilt, running_with
 from support.transcript import Conversation, Step, filled, filled_text, matched
 
 PUPPET = Path(__file__).with_name("puppet.py")
@@ -42,6 +42,7 @@ class Stream:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        """As in: a frame from `the host`."""
         self.came: list[Told] = []
         self.taken = 0
         self.settled: set[int] = set()
@@ -64,35 +65,32 @@ class Stream:
         first = self.taken
         try:
             async with asyncio.timeout(patience):
-                while True:
-                    while self.taken < len(self.came):
-                        told = self.came[self.taken]
-                        self.taken += 1
-                        if (found := matched(told, step.value, variables)) is not None:
-                            self.settled.add(self.taken - 1)
-                            self.banned.clear()
-                            return found
-                        self._check(told)
-                    assert not self.over.is_set(), f"{self._name} ended"
-                    self._news.clear()
-                    await self._news.wait()
-        except (TimeoutError, AssertionError) as error:
-            passed = self.came[first:]
-            raise AssertionError(f"line {step.line}: {step.kind} {step.value} never came ({error}): {passed}") from None
+                return await self._search(step, variables)
+        except TimeoutError:
+            raise AssertionError(f"{_shown(step)} never came from {self._name}, but {self.came[first:]}") from None
+
+    async def _search(self, step: Step, variables: dict[str, Any]) -> dict[str, Any]:
+        while True:
+            while self.taken < len(self.came):
+                told = self.came[self.taken]
+                self.taken += 1
+                if (found := matched(told, step.value, variables)) is not None:
+                    self.settled.add(self.taken - 1)
+                    self.banned.clear()
+                    return found
+                self._check(told)
+            assert not self.over.is_set(), f"{_shown(step)} never came from {self._name}, which has ended"
+            self._news.clear()
+            await self._news.wait()
 
     def check_rest(self) -> None:
+        """What nobody waits for any more must not be forbidden either."""
         for told in self.came[self.taken :]:
             self._check(told)
 
     def _check(self, told: Told) -> None:
         for step in self.banned:
-            # An explicit raise, because `take` turns what it asserts into a report of its own.
-            if matched(told, step.value, {}) is not None:
-                raise Forbidden(f"line {step.line}: {step.kind} {step.value}, but this came: {told}")
-
-
-class Forbidden(Exception):
-    """Something came that must not."""
+            assert matched(told, step.value, {}) is None, f"{_shown(step)}, but it came from {self._name}: {told}"
 
 
 class Host(Protocol):
@@ -115,11 +113,11 @@ awaited."""
 class Actor:
     """The far end of one extension's pipes."""
 
-    def __init__(self, name: str, writer: asyncio.StreamWriter | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.frames = Stream(f"what the host says to {name}")
+        self.frames = Stream(f"the host, to {name}")
         self.lines: list[bytes] = []
-        self._writer = writer
+        self._writer: asyncio.StreamWriter | None = None
         self._here = asyncio.Event()
         self._news: Callable[[], None] = lambda: None
 
@@ -145,11 +143,23 @@ class Actor:
         self.frames.end()
 
     async def say(self, text: bytes, patience: float) -> None:
-        async with asyncio.timeout(patience):
-            await self._here.wait()
-            assert self._writer
-            self._writer.write(text)
-            await self._writer.drain()
+        try:
+            async with asyncio.timeout(patience):
+                await self._here.wait()
+                assert self._writer
+                self._writer.write(text)
+                await self._writer.drain()
+        except TimeoutError:
+            raise AssertionError(f"{self.name} was not started") from None
+
+    async def heard_all(self, patience: float) -> None:
+        """Wait until the host has closed the pipe."""
+        try:
+            async with asyncio.timeout(patience):
+                await self.frames.over.wait()
+        except TimeoutError:
+            raise AssertionError(f"the pipe to {self.name} was not closed") from None
+        self.frames.check_rest()
 
     def allow(self, question: Told) -> None:
         assert self._writer
@@ -165,12 +175,11 @@ class Player:
         self._conversation = conversation
         self._actors = actors
         self._patience = patience
-        self._events = Stream("what the host emits")
+        self._events = Stream("the host")
         self._responses: dict[str, asyncio.Future[Told]] = {}
         self._variables: dict[str, Any] = {}
         self._at = 0
         self._asked = ""
-        self._stopped = False
 
     def heard(self, told: Told) -> None:
         """The host has emitted an event, or answered."""
@@ -180,18 +189,24 @@ class Player:
             response.set_result(told)
 
     async def play(self, host: Host) -> None:
-        for self._at, step in enumerate(self._conversation.steps):  # noqa: B020 - where it is, for `allow_unasked`
+        for step in self._conversation.steps:
             await self._take(step, host)
-        self._at = len(self._conversation.steps)
-        self.allow_unasked()
-        if not self._stopped:
-            host.stop()
+            self._at += 1
+            self.allow_unasked()
+        host.stop()
         for actor in self._actors.values():
-            async with asyncio.timeout(self._patience):
-                await actor.frames.over.wait()
-            actor.frames.check_rest()
+            await actor.heard_all(self._patience)
             actor.leave()
         self._events.check_rest()
+        self._check_health()
+
+    def _check_health(self) -> None:
+        """Nothing crashed, and the host has nothing to complain about unless that is what it is about."""
+        trouble = [{"type": "ext_status", "state": "failed"}, {"type": "ext_status", "state": "restarting"}]
+        if "raw" not in self._conversation.needs:
+            trouble.append({"type": "notice", "level": "warn"})
+        for event in self._events.came:
+            assert all(matched(event, pattern, {}) is None for pattern in trouble), event
 
     async def _take(self, step: Step, host: Host) -> None:
         actor = self._actors.get(step.of)
@@ -203,15 +218,10 @@ class Player:
                 await actor.say(said, self._patience)
             case "host" if actor:
                 self._variables = await actor.frames.take(step, self._variables, self._patience)
-                self._at += 1
-                self.allow_unasked()
             case "host_not" if actor:
                 actor.frames.banned.append(step)
             case "host_end" if actor:
-                async with asyncio.timeout(self._patience):
-                    await actor.frames.over.wait()
-                actor.frames.check_rest()
-                actor.frames.taken = len(actor.frames.came)
+                await actor.heard_all(self._patience)
             case "do":
                 self._do(step, host)
             case "expect":
@@ -229,12 +239,14 @@ class Player:
             self._responses[self._asked] = asyncio.get_running_loop().create_future()
             host.send({**command, "id": self._asked})
         elif "stop" in step.value:
-            self._stopped = True
             host.stop()
 
     async def _response(self, step: Step) -> None:
-        async with asyncio.timeout(self._patience):
-            response = await asyncio.shield(self._responses[self._asked])
+        try:
+            async with asyncio.timeout(self._patience):
+                response = await asyncio.shield(self._responses[self._asked])
+        except TimeoutError:
+            raise AssertionError(f"{_shown(step)} never came") from None
         found = matched(response, step.value, self._variables)
         assert found is not None, f"line {step.line}: {step.value} is not in {response}"
         self._variables = found
@@ -260,6 +272,17 @@ async def replay(
     conversation: Conversation, folder: Path, open_host: Opener, patience: float = PATIENCE
 ) -> list[bytes]:
     """Play it to its end. Every line that the host wrote to an extension."""
+    try:
+        return await _replay(conversation, folder, open_host, patience)
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+async def _replay(conversation: Conversation, folder: Path, open_host: Opener, patience: float) -> list[bytes]:
     actors = {name: Actor(name) for name in conversation.extensions}
     player = Player(conversation, actors, patience)
     async with asyncio.timeout(2 * PATIENCE), AsyncExitStack() as stack:
@@ -274,11 +297,16 @@ async def replay(
                 host.stop()
                 for actor in actors.values():
                     actor.leave()
+        assert not running_with(sockets), "a process outlived its host"
     return [line for actor in actors.values() for line in actor.lines]
 
 
 def _puppet(name: str, socket: Path) -> Made:
     return Made(name, {"version": "1.0.0", "exec": sys.executable, "args": ["-I", "-S", str(PUPPET), str(socket)]})
+
+
+def _shown(step: Step) -> str:
+    return f"line {step.line}: {step.kind} {step.value}"
 
 
 def _line(frame: Told) -> bytes:
@@ -328,7 +356,7 @@ class _Call:
         self._command = COMMANDS[command["type"]]
         self._id = command["id"]
         self._tell = tell
-        self.request = msgspec.convert(command, self._command.fields)
+        self.request: Any = msgspec.convert(command, self._command.fields)
 
     async def answer(self) -> None:
         try:
@@ -352,7 +380,7 @@ class _Call:
         self._respond(success=False, error=error)
 
     def _respond(self, **fields: Any) -> None:
-        self._tell({"type": "response", "id": self._id, **fields})
+        self._tell(json.loads(json_line({"type": "response", "id": self._id, **fields})))
 
 
 @asynccontextmanager
@@ -426,7 +454,8 @@ async def as_process(
             group.create_task(listen())
             yield _Process(process)
             code = await process.wait()
-        assert (code, errors.read_text()) == (0, "")
+        said = errors.read_text()
+        assert code == 0 and "Traceback" not in said, f"hilt left with {code}: {said}"
     finally:
         if process.returncode is None:
             process.kill()

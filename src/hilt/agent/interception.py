@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from msgspec import Struct, field, structs
 
+from hilt.agent.permissions import Permissions
 from hilt.errors import ExtensionError
 from hilt.model.contributions import Asked, Effect
 from hilt.model.events import Decided, Deciding, Event, Intercepted, Noticed
@@ -42,8 +43,8 @@ class Bench(Struct, frozen=True):
     rules: GuardRules
     log: SessionLog
     emit: Callable[[Event], Awaitable[None]]
-    asks: Callable[[], bool]
-    """Whether there is somebody who would rather be asked than have a call run unchecked."""
+    permissions: Permissions
+    """Who could be asked in place of a guard."""
     changers: set[str] = field(default_factory=set)
     """The owners whose last answer changed what they were asked."""
 
@@ -95,7 +96,7 @@ class _Hearing:
         self._barriers = frozenset(bench.changers)
         self._fits = fits
         self._effect = effect
-        self._asks = bench.asks()
+        self._permissions = bench.permissions
         self._asked: list[Asked | None] = [None] * len(owned)
         self._unheard: list[int] = []
         """Those whose answer is still needed, in the order in which it counts."""
@@ -202,18 +203,28 @@ class _Hearing:
         applied = self._policy(owned)
         self._decide(index, "fail", why, applied=applied)
         if applied == "block":
-            self._blocked = (owned.owner, f"refused, because guard {owned.owner} gave no verdict: {why}")
+            nobody = "" if self._demanded(owned) == "block" else ", and there is nobody to ask"
+            self._blocked = (owned.owner, f"refused, because guard {owned.owner} gave no verdict{nobody}: {why}")
         elif applied == "ask":
             self._unsure.append(f"{owned.owner}: {why}")
 
     def _policy(self, owned: OwnedInterceptor) -> OnFailure:
+        demanded = self._demanded(owned)
+        if demanded is None:
+            return "ask" if self._permissions.attended and self._effect is not Effect.READ else "allow"
+        if demanded != "ask":
+            return demanded
+        if self.question.event != "tool_call":
+            return "allow"  # only about a call is there a question that could be put to the user
+        return "ask" if self._permissions.can_ask else "block"
+
+    def _demanded(self, owned: OwnedInterceptor) -> OnFailure | None:
+        """The strictest of what the guard and the user want."""
         policy, rules = owned.interceptor.policy, self._rules
         if rules.strict or policy.required:
             return "block"
         wishes = [wish for wish in (policy.on_failure, rules.on_failure, rules.guards.get(owned.owner)) if wish]
-        if wishes:
-            return max(wishes, key=_STRICTNESS.index)
-        return "ask" if self._asks and self._effect is not Effect.READ else "allow"
+        return max(wishes, key=_STRICTNESS.index, default=None)
 
     def _decide(
         self, index: int, decision: Deciding, reason: str = "", *, changed: Any = None, applied: OnFailure | None = None

@@ -39,7 +39,7 @@ from hilt.model.events import (
     UserMessageAdded,
 )
 from hilt.model.models import ModelInfo, Reasoning, priced
-from hilt.model.ports import Provider
+from hilt.model.ports import Extensions, Provider
 from hilt.model.stream import Completed, ModelRequest
 from hilt.model.verdicts import Question
 from hilt.registry.registry import Registry
@@ -60,8 +60,7 @@ class Run(Struct, frozen=True):
     emit: Callable[[Event], Awaitable[None]]
     steering: Callable[[], Awaitable[UserMessage | None]]
     """The next message that the user wants delivered at a tool boundary, if there is one."""
-    settled: Callable[[], Awaitable[None]]
-    """Waits, but not for long, for extensions that are being started."""
+    extensions: Extensions
     stop: Stop
     retry: RetryPolicy
     reasoning: Reasoning
@@ -188,7 +187,7 @@ async def _run(run: Run, calls: Sequence[ToolCall], stop: StopReason) -> None:
         run.emit,
         lambda ran: _deliver(run, ran),
         run.stop,
-        run.settled,
+        run.extensions,
     )
     if stop == "length":
         await refuse_calls(calls, CUT_OFF, desk)

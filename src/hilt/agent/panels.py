@@ -65,8 +65,9 @@ class Panels:
         self._extensions().panel_key(self._opened(panel_id).owner, panel_id, key, text)
 
     def resize(self, panel_id: str, width: int, height: int) -> None:
+        owner = self._opened(panel_id).owner
         self._size = (width, height)
-        self._extensions().panel_resize(self._opened(panel_id).owner, panel_id, width, height)
+        self._extensions().panel_resize(owner, panel_id, width, height)
 
     async def close(self, panel_id: str) -> None:
         closed = self._opened(panel_id)

@@ -80,9 +80,13 @@ class Permissions:
                 return effect is Effect.READ
 
     @property
+    def can_ask(self) -> bool:
+        return self._approver is not None
+
+    @property
     def attended(self) -> bool:
         """Whether there is somebody who expects to be asked. A client that chose never to be asked may not listen."""
-        return self._approver is not None and self.mode != "yolo"
+        return self.can_ask and self.mode != "yolo"
 
     async def decide(self, request: PermissionRequest) -> Decision:
         if not request.unchecked_by:  # that a guard is missing is always news
@@ -91,7 +95,7 @@ class Permissions:
             if self._remembered(request):
                 return Decision(approved=True, source="remembered")
         if self._approver is None:
-            return Decision(approved=False, source="policy", reason=_not_askable(request))
+            return Decision(approved=False, source="policy", reason=NOT_ASKABLE)
         answer = await self._approver.ask(request)
         if not answer.approved:
             return Decision(approved=False, source="user", reason=answer.reason or "the user declined")
@@ -121,13 +125,6 @@ def remembered(command: str) -> str:
     words = command.split()
     has_subcommand = len(words) > 1 and words[0] in _WITH_SUBCOMMANDS and _SUBCOMMAND.fullmatch(words[1])
     return " ".join(words[:2]) if has_subcommand and not _COMPOUND.search(command) else command
-
-
-def _not_askable(request: PermissionRequest) -> str:
-    if not request.unchecked_by:
-        return NOT_ASKABLE
-    guards = "; ".join(request.unchecked_by)
-    return f"permission denied: a guard gave no verdict ({guards}), and there is nobody to ask here."
 
 
 def _allowance(request: PermissionRequest) -> tuple[str, str]:

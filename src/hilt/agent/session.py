@@ -134,7 +134,7 @@ class Session:
         self.panels = Panels(bus, lambda: self.extensions)
         self.notes = Notes(bus)
         self.activation = Activation()
-        self.bench = Bench(parts.guards, parts.log, bus.emit, lambda: parts.permissions.attended)
+        self.bench = Bench(parts.guards, parts.log, bus.emit, parts.permissions)
         self.active = parts.active
         self.transcript = Transcript(parts.log)
         self._jobs = Jobs(self._do)
@@ -447,7 +447,7 @@ class Session:
             emit=self.bus.emit,
             deliver=_nowhere,
             stop=stop,
-            settled=self.extensions.settled,
+            extensions=self.extensions,
             origin=source,
             chain=chain,
         )
@@ -463,7 +463,7 @@ class Session:
             permissions=self.parts.permissions,
             bench=self.bench,
             emit=self.bus.emit,
-            settled=self.extensions.settled,
+            extensions=self.extensions,
             cwd=self.parts.cwd,
             steering=self._next_steering,
             stop=job.stop,

@@ -21,7 +21,7 @@ from hilt.model.content import Args, Text, ToolCall
 from hilt.model.contributions import Effect, Invocation, Preview, Tool, ToolOutput
 from hilt.model.conversation import ToolResult, unknown_outcome
 from hilt.model.events import Event, PermissionDecided, ToolProgressed, ToolStatus
-from hilt.model.ports import PermissionRequest
+from hilt.model.ports import Extensions, PermissionRequest
 from hilt.model.verdicts import Question
 from hilt.registry.registry import Registry
 
@@ -54,8 +54,7 @@ class Desk(Struct, frozen=True):
     deliver: Callable[[Ran], Awaitable[None]]
     """Takes each result once, in the model's order."""
     stop: Stop
-    settled: Callable[[], Awaitable[None]]
-    """Waits, but not for long, for those who may still have a say."""
+    extensions: Extensions
     origin: str = ""
     """The extension that makes the call, when it is not the model."""
     chain: tuple[str, ...] = ()
@@ -128,11 +127,10 @@ async def run_call(call: ToolCall, desk: Desk) -> Ran:
 async def _prepare(call: ToolCall, desk: Desk) -> _Ready | Ran:
     tool = desk.tool(call.name)
     if tool is None or tool.effect is not Effect.READ:
-        await desk.settled()  # one that is being started may offer the tool, or guard it
+        await desk.extensions.settled()  # one that is being started may offer the tool, or guard it
         tool = desk.tool(call.name)
     if tool is None or (tool.exposure == "codemode" and not desk.origin):
-        known = ", ".join(sorted(desk.registry.snapshot().tools)) or "none"
-        return _refusal(call, f'unknown tool "{call.name}"; the tools are: {known}')
+        return _refusal(call, f'unknown tool "{call.name}"; the tools are: {_known(desk)}{_down(desk)}')
     if tool.exposure == "model-only" and desk.origin:
         return _refusal(call, f"{call.name} is for the model only; extensions cannot call it")
     if call.invalid:
@@ -146,6 +144,19 @@ async def _prepare(call: ToolCall, desk: Desk) -> _Ready | Ran:
     if wrong := problems(tool.schema, call.args):
         return _refusal(call, f"invalid arguments for {call.name}: " + "; ".join(wrong))
     return await _permitted(call, tool, ruling, desk)
+
+
+def _known(desk: Desk) -> str:
+    """The tools that whoever makes the call may call."""
+    closed = "model-only" if desk.origin else "codemode"
+    tools = desk.registry.snapshot().tools
+    return ", ".join(sorted(name for name, owned in tools.items() if owned.tool.exposure != closed)) or "none"
+
+
+def _down(desk: Desk) -> str:
+    """The extensions that may have offered it before."""
+    gone = [f"{one.name} ({one.state})" for one in desk.extensions.statuses() if one.state in ("restarting", "failed")]
+    return f"; extensions that are not running: {', '.join(gone)}" if gone else ""
 
 
 async def _hear(call: ToolCall, tool: Tool, desk: Desk) -> Ruling:

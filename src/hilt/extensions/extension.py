@@ -56,6 +56,7 @@ INTERACTIVE = "interactive extension tools require an interactive host"
 _PROGRESS_CAP = 10
 """A call that shows progress may take so many times its deadline in all."""
 _FOREVER = 10 * 365 * 86400.0
+_MOMENT = 5.0
 _TOLD = 20
 """Mistakes of one process that the user is told of; the log has more of them."""
 _LOGGED = 200
@@ -162,6 +163,8 @@ class Extension:
         finally:
             if self._inbound.children:
                 self._inbound.give_up_children(pending.id)
+            if self._stuck:
+                self._look_again()
         if pending.progress:
             await pending.progress.flush()
         assert type(answer) is ToolResult
@@ -196,6 +199,9 @@ class Extension:
             self._check_stuck()
             error.message = f"extension {shown}: {error.message}"
             raise
+        finally:
+            if self._stuck:
+                self._look_again()
         assert isinstance(answer, CommandResponse)
         action = command_answer(answer)
         if isinstance(action, CommandFailed):
@@ -300,8 +306,13 @@ class Extension:
 
     def _check_stuck(self) -> None:
         # One that is busy with a call may well not read meanwhile: then the call's deadline decides.
-        if self._stuck and self._program.channel.waiting and not self.peer.working:
+        self._stuck = self._program.channel.stalled
+        if self._stuck and not self.peer.working:
             self._fail("it has stopped reading")
+
+    def _look_again(self) -> None:
+        """What kept it from reading is over: now it should, if it is given a moment."""
+        asyncio.get_running_loop().call_later(_MOMENT, self._check_stuck)
 
     def _fail(self, fault: str) -> None:
         self.fault = self.fault or fault
@@ -317,6 +328,7 @@ class Extension:
                 self.report("a second hello is ignored")
             case Ready():
                 self.ready = True
+                self._keeper.changed()
                 self._keeper.trouble()
             case _:
                 self._inbound.take(frame)

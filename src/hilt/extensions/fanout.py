@@ -5,7 +5,6 @@ before the next question, whichever comes first. Each is encoded once however ma
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -29,8 +28,6 @@ from hilt.model.events import (
 from hilt.wire import frames_events as frames
 from hilt.wire.frames import encode
 from hilt.wire.frames_types import Event as Frame
-
-log = logging.getLogger(__name__)
 
 _AT_ONCE = 64
 """More than this are not left waiting within one turn of the loop."""
@@ -88,9 +85,9 @@ class Fanout:
         try:
             line = encode(stamped, packed=True)
         except FrameError as error:
-            log.warning("event %s was not told: %s", frame.event, error.message)
             for extension in listeners:
                 extension.unsendable += 1
+                extension.tell("warn", f"extension {extension.name} was not told of {frame.event}: {error.message}")
             return
         for extension in listeners:
             extension.post(line)

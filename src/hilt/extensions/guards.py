@@ -25,8 +25,8 @@ class Post(Protocol):
     def coming(self) -> bool:
         """A process is being started."""
 
-    async def arrival(self) -> None:
-        """Wait until that process is ready, or until it is known that it will not be."""
+    async def news(self) -> None:
+        """Wait until something about it has changed."""
 
     @property
     def reason(self) -> str:
@@ -36,13 +36,13 @@ class Post(Protocol):
 class Guards:
     def __init__(self, post: Post, found: Found) -> None:
         self._post = post
-        self._failures = 0
         self.unchecked = 0
         """Times it gave no verdict when it was asked for one."""
         self.settle(found)
 
     def settle(self, found: Found) -> None:
-        """Take over what the manifest says of it."""
+        """A new process: take over what the manifest says of it, and do not hold the last one's failures against it."""
+        self._failures = 0
         self._name = found.manifest.name
         self._priority = found.manifest.priority
         declared = found.manifest.guard
@@ -59,12 +59,33 @@ class Guards:
         return tuple(Interceptor(event, self.ask, self._priority, self.policy) for event in wanted)
 
     def ask(self, question: Question) -> Asked:
-        if extension := self._post.current:
-            return extension.intercept(question, self._patience, self)
-        if self.declared and self._post.coming:
+        if asked := self._ask_now(question):
+            return asked
+        if self._expected():
             return _Later(self, question)
+        return _Never(self._absent())
+
+    def _ask_now(self, question: Question) -> Asked | None:
+        """Only one that is on duty: before that, some let everything pass."""
+        extension = self._post.current
+        if extension and (extension.ready or question.event in extension.registrations.intercepts):
+            return extension.intercept(question, self._patience, self)
+        return None
+
+    def _expected(self) -> bool:
+        """Whether it is worth waiting for: it was declared, and a process of it is there or on its way."""
+        return bool(self.declared) and (self._post.coming or self._post.current is not None)
+
+    def _absent(self) -> ExtensionGone:
         self.missed()
-        return _Never(ExtensionGone(self._name, f"guard {self._name} is not running: {self._post.reason}"))
+        post = self._post
+        if post.current:
+            why = "is not ready: it has not said yet what it guards"
+        elif post.coming and not post.reason:
+            why = "is not ready: it is being started"
+        else:
+            why = f"is not running: {post.reason or 'it has just ended'}"
+        return ExtensionGone(self._name, f"guard {self._name} {why}")
 
     @property
     def _patience(self) -> float:
@@ -79,17 +100,18 @@ class Guards:
 
     async def ask_when_ready(self, question: Question) -> Verdict:
         """A guard that was declared is waited for, within its own time."""
+        asked: Asked | None = None
         try:
-            async with asyncio.timeout(self.policy.timeout):
-                await self._post.arrival()
+            async with asyncio.timeout(self._patience):
+                while self._expected():
+                    if asked := self._ask_now(question):
+                        break
+                    await self._post.news()
         except TimeoutError:
             pass
-        if extension := self._post.current:
-            return await extension.intercept(question, self._patience, self)
-        self.missed()
-        raise ExtensionGone(
-            self._name, f"guard {self._name} is not ready: {self._post.reason or 'it is being started'}"
-        )
+        if asked is None:
+            raise self._absent()
+        return await asked
 
 
 class _Never:

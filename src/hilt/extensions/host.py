@@ -45,6 +45,8 @@ class ExtensionHost:
         self._settling = settling
         self._watching = watch
         self._supervisors: dict[str, Supervisor] = {}
+        self._retired: list[Supervisor] = []
+        """Those on their way out."""
         self._disabled: tuple[Found, ...] = ()
         self._problems: tuple[Problem, ...] = ()
         self._fanout = Fanout(session_id, house.surroundings.cwd)
@@ -180,6 +182,7 @@ class ExtensionHost:
     def _retire(self, supervisor: Supervisor) -> None:
         supervisor.stop()
         del self._supervisors[supervisor.name]
+        self._retired = [*(one for one in self._retired if one.state != "stopped"), supervisor]
         self.published()
 
     def _unknown(self, name: str, problems: tuple[Problem, ...]) -> None:
@@ -211,7 +214,8 @@ class ExtensionHost:
             watcher.cancel()
         for supervisor in self._supervisors.values():
             supervisor.stop()
-        graces = [supervisor.found.manifest.stop_grace_ms / 1000 for supervisor in self._supervisors.values()]
+        stopping = (*self._supervisors.values(), *self._retired)
+        graces = [supervisor.found.manifest.stop_grace_ms / 1000 for supervisor in stopping]
         if self._running:
             await asyncio.wait(self._running, timeout=max(graces, default=0) + _STOPPING)
         for task in self._running:

@@ -19,6 +19,7 @@ from hilt.wire.frames import encode, unpack_object
 from hilt.wire.frames_answers import panel
 from hilt.wire.frames_results import call_result
 from hilt.wire.frames_types import (
+    CallResult,
     CallTool,
     CallToolCancel,
     ExtensionFrame,
@@ -94,7 +95,7 @@ class Inbound:
                 self._cancel(id_)
             case HostRequest():
                 fault = HostFault(METHOD_NOT_FOUND, f"method not found: {frame.method[:128]}")
-                self._peer.tell(encode(HostResponse(frame.id, error=fault)))
+                self._reply(HostResponse(frame.id, error=fault))
             case SubmitSlash(text=text):
                 self._slash(text.strip())
             case _:
@@ -189,10 +190,16 @@ class Inbound:
 
     def _answer(self, frame: CallTool, output: ToolOutput) -> None:
         if self._calls.pop(frame.id, None) is not None:
-            self._peer.tell(encode(call_result(frame.id, frame.name, output)))
+            self._reply(call_result(frame.id, frame.name, output))
 
     def _refuse(self, frame: CallTool, reason: str) -> None:
-        self._peer.tell(encode(call_result(frame.id, frame.name, ToolOutput.of(reason, is_error=True))))
+        self._reply(call_result(frame.id, frame.name, ToolOutput.of(reason, is_error=True)))
+
+    def _reply(self, answer: CallResult | HostResponse) -> None:
+        try:
+            self._peer.tell(encode(answer))
+        except FrameError as error:
+            self._report(error.message)  # the id or the name it gave is nearly as long as a line
 
 
 def _action(frame: ExtensionFrame) -> Action | None:

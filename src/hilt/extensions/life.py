@@ -19,7 +19,8 @@ _IDLE = 0.25
 """Seconds of silence after which it counts as ready, for not all say so."""
 _READY = 3.0
 _EOF_GRACE = 2.0
-_LAST_LINES = 0.1
+_LAST_LINES = 0.5
+"""Seconds at most; it takes no time unless much of it is left, or somebody else writes on."""
 _MEGABYTE = 1024 * 1024
 
 

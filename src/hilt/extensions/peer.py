@@ -217,8 +217,10 @@ class Peer:
     # Answers
 
     def _unexpected(self, answer: Answer) -> None:
-        self.mistakes += 1
         late = self._given_up.pop(answer.id, None)
+        if late and not late.future.done():
+            return  # it was no longer needed before anyone waited for it, which is not its fault
+        self.mistakes += 1
         if late and type(answer) is late.expects:
             self._listener.too_late(late, answer)
 

@@ -93,13 +93,14 @@ class Supervisor:
     def coming(self) -> bool:
         return self.state in ("starting", "restarting")
 
-    async def arrival(self) -> None:
-        await self.leaves("starting", "restarting")
+    async def news(self) -> None:
+        """Wait until its state is another, or what it offers."""
+        await self._news.wait()
 
     async def leaves(self, *states: ExtensionState) -> None:
         """Wait until it is in none of these."""
         while self.state in states:
-            await self._news.wait()
+            await self.news()
 
     def status(self) -> ExtensionStatus:
         extension = self.current
@@ -129,6 +130,8 @@ class Supervisor:
 
     async def reload(self, again: Callable[[], Found]) -> Replaced:
         """Start it anew as its manifest now says, and forget its crashes. The old process stays until then."""
+        if self.state == "stopped":
+            return Replaced(f"{self.name}: it was stopped")
         if self._reload:
             return await asyncio.shield(self._reload[1])
         future: asyncio.Future[Replaced] = asyncio.get_running_loop().create_future()
@@ -142,16 +145,21 @@ class Supervisor:
         owner = Owner(self.name, order=self.found.order)
         with self._registry.publish(owner) as self._offer, self._registry.publish(owner) as self._watch:
             self._show_guards()
-            await self._enter("starting")
-            while not self._stopping:
-                try:
-                    await self._supervise()
-                except Exception as error:
-                    # A mistake of ours must cost one extension, not the host and all the others.
-                    log.exception("the supervisor of %s failed", self.name)
-                    await self._broke_down(error)
-            await self._enter("stopped")
-            self._answer_reload("it was stopped")
+            try:
+                await self._enter("starting")
+                while not self._stopping:
+                    try:
+                        await self._supervise()
+                    except Exception as error:
+                        # A mistake of ours must cost one extension, not the host and all the others.
+                        log.exception("the supervisor of %s failed", self.name)
+                        await self._broke_down(error)
+                await self._enter("stopped")
+            finally:
+                # Also when it is cancelled, for whoever waits for something of it.
+                self.state = "stopped"
+                self._spread_news()
+                self._answer_reload("it was stopped")
 
     async def _supervise(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -312,9 +320,17 @@ class Supervisor:
         if self._offer:
             self._offer.update(extension.contributions() if extension else ())
         if extension:
-            self._events = extension.registrations.intercepts
+            self._events = self._intercepted(extension)
         self._show_guards()
+        self._spread_news()
         self._audience.published()
+
+    def _intercepted(self, extension: Extension) -> tuple[Interceptable, ...]:
+        """What was guarded before a crash stays so until the new process has had its say."""
+        said = extension.registrations.intercepts
+        if extension.ready or not self.restarts:
+            return said
+        return tuple(dict.fromkeys((*said, *self._events)))
 
     def _announce(self, extension: Extension) -> None:
         """What comes after it was ready is news: the model sees it from its next answer on."""
@@ -329,6 +345,10 @@ class Supervisor:
 
     async def _enter(self, state: ExtensionState, reason: str = "") -> None:
         self.state, self.reason = state, reason
+        self._spread_news()
+        await self._house.agent.tell(ExtensionChanged(self.name, state, reason))
+
+    def _spread_news(self) -> None:
+        """Wake all who wait for some."""
         self._news.set()
         self._news.clear()
-        await self._house.agent.tell(ExtensionChanged(self.name, state, reason))

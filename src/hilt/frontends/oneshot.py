@@ -4,7 +4,7 @@ from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
 from hilt.model.content import text_of
 from hilt.model.conversation import user_text
-from hilt.model.events import AssistantMessageAdded, Displayed, Event, Failed
+from hilt.model.events import AssistantMessageAdded, Displayed, Event, Failed, PanelShown
 
 
 async def perform(session: Session, text: str) -> Outcome:
@@ -35,5 +35,7 @@ class _Watched:
             self.failed = event
         elif isinstance(event, Displayed):
             self.shown.append(event.text)
+        elif isinstance(event, PanelShown):  # there are no keys to press, but its lines can be read
+            self.shown.append("\n".join(filter(None, (event.title, *event.lines, event.footer))))
         elif isinstance(event, AssistantMessageAdded):
             self.said = text_of(event.content)

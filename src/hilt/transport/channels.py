@@ -22,6 +22,7 @@ _READ = 65536  # from 128 KiB on the allocator maps and unmaps memory for every 
 _BATCH = 256 * 1024
 _LINES = 256
 _FLUSH = 0.5
+_PAUSED = 0.001
 
 
 class Bounds(Struct, frozen=True):
@@ -89,6 +90,11 @@ class Channel:
     def waiting(self) -> int:
         """Bytes of memory that hold what could not be written yet."""
         return self._outbox.cost
+
+    @property
+    def stalled(self) -> bool:
+        """Nothing could be written for a while, and nothing has been since."""
+        return self._stall is not None and self._progress < 0
 
     # Writing
 
@@ -243,10 +249,13 @@ class Channel:
             return
         try:
             async with asyncio.timeout(deadline):
-                while not self.ended and not self._paused:
-                    if not self._backlog and not self._read():
+                while not self.ended:
+                    if self._paused:
+                        await asyncio.sleep(_PAUSED)
+                    elif self._backlog or self._read():
+                        await asyncio.sleep(0)
+                    else:
                         break
-                    await asyncio.sleep(0)
         except TimeoutError:
             pass
 

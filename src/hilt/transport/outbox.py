@@ -54,7 +54,7 @@ class Outbox:
         self._event_cost += len(line) + _OVERHEAD
         self._count += 1
         self._events.append((self._count, line))
-        while self._event_cost > self._event_cap:
+        while self._event_cost > self._event_cap and len(self._events) > 1:  # one may be larger than the cap
             self._event_cost -= len(self._events.popleft()[1]) + _OVERHEAD
             self.dropped += 1
 
