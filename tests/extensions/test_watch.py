@@ -71,7 +71,8 @@ async def test_a_change_of_what_it_was_started_from_is_noticed(directory: Path, 
 
 
 @pytest.mark.parametrize(
-    "name", ["state.db", "state.json", "new.log", "main.pyc", "node_modules/m/index.js", ".git/hook.sh", "__pycache__/main.py"]
+    "name",
+    ["state.db", "state.json", "new.log", "main.pyc", "node_modules/m/index.js", ".git/hook.sh", "__pycache__/main.py"],
 )
 async def test_what_is_no_source_does_not_count(directory: Path, name: str) -> None:
     watched = watch(directory)
