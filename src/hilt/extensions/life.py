@@ -68,6 +68,8 @@ class Life:
 
     def stop(self, *, drain: float = 0.0) -> None:
         """End it, after at most so many seconds for what it is busy with. Returns at once."""
+        if self._stop and not drain and self.extension:
+            self.extension.gone("was stopped")  # the time it had is cut short
         self._stop = True
         self._drain = drain
         self._bell.set()
@@ -124,6 +126,8 @@ class Life:
         exit_ = await program.exited()
         await program.channel.drain(_LAST_LINES)  # it may have answered with its last breath
         self._exit = str(exit_)
+        if self.extension:
+            self.extension.gone(self._exit)  # at once, also where it is being waited for
         self._bell.set()
 
     # What the extension tells

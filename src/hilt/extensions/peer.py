@@ -42,6 +42,8 @@ _REMEMBERED = 256
 """Questions nobody waits for any more whose answers are still told apart from nonsense."""
 _TYPES_NAMED = 32
 """Unknown types that are reported by name, once each."""
+_SHOWN = 64
+"""Characters of a type, which may be as long as a line."""
 _LONG_LINES = 3
 _LONG_WITHIN = 60.0
 
@@ -230,13 +232,14 @@ class Peer:
         if pending is not None:
             message = f"extension {self._name} gave an unusable answer to {pending.what}: {frame.reason}"
             self._fail(pending, ExtensionProtocolError(self._name, message))
-        self._listener.erred(f"{frame.type or 'a line'} could not be used: {frame.reason}")
+        self._listener.erred(f"{frame.type[:_SHOWN] or 'a line'} could not be used: {frame.reason}")
 
     def _note_unknown(self, type_: str) -> None:
         self.mistakes += 1
+        type_ = type_[:_SHOWN]
         if type_ not in self._unknown and len(self._unknown) < _TYPES_NAMED:
             self._unknown.add(type_)
-            self._listener.erred(f"a frame of unknown type {type_[:64]!r} is ignored, and others of that type")
+            self._listener.erred(f"a frame of unknown type {type_!r} is ignored, and others of that type")
 
     # Deadlines. One alarm serves all questions: it is set when an earlier deadline than all before comes up, and is
     # not touched when answers arrive, which is what nearly always happens.

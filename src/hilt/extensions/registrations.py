@@ -114,10 +114,11 @@ class Registrations:
                 return f"register {kind}: this version of hilt does not offer it to this dialect yet"
 
     def _section(self, frame: Register) -> str | None:
-        if len(frame.content.encode()) > _SECTION:
-            return f"prompt section {frame.title!r}: {_SECTION:,} bytes is the limit"
+        shown = repr(frame.title[:64])
+        if len((frame.title + frame.content).encode()) > _SECTION:
+            return f"prompt section {shown}: {_SECTION:,} bytes is the limit"
         if len(self._sections.keys() - {frame.title}) >= _SECTIONS:
-            return f"prompt section {frame.title!r}: an extension can have {_SECTIONS}"
+            return f"prompt section {shown}: an extension can have {_SECTIONS}"
         self._sections[frame.title] = PromptSection(frame.title, frame.content, frame.order)
         return None
 
