@@ -71,6 +71,10 @@ class Answer:
         self.discarded = True
 
     @property
+    def settled(self) -> bool:
+        return self.future.done()
+
+    @property
     def elapsed(self) -> float:
         return self._ended - self._asked
 

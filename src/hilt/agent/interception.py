@@ -143,8 +143,11 @@ class _Hearing:
         assert asked
         verdict: Verdict | None = None
         try:
-            async with asyncio.timeout_at(self._deadline):
-                verdict = await asked  # one that has come by then counts, whenever it is looked at
+            if asked.settled:  # one that has come in time counts, whenever it is looked at
+                verdict = await asked
+            else:
+                async with asyncio.timeout_at(self._deadline):
+                    verdict = await asked
             self._elapsed = asked.elapsed
         except TimeoutError:
             self._elapsed = self._loop.time() - self._begun

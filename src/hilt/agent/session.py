@@ -316,7 +316,10 @@ class Session:
         """A turn that nobody asked for: allowed, but not for ever."""
         if self.parts.one_shot:
             await self.bus.emit(Noticed("warn", f"extension {by} wants to say more, which a single prompt cannot hold"))
-        elif self._unasked >= _UNASKED:
+        elif self._unasked > _UNASKED:
+            log.debug("extension %s goes on submitting: %s", by, text)  # it has been told, and so has the user
+        elif self._unasked == _UNASKED:
+            self._unasked += 1
             why = f"extension {by} has had {_UNASKED} turns in a row without you; what it wants to say is up to you now"
             await self.bus.emit(Noticed("warn", why))
             await self.bus.emit(Inserted(by, text))

@@ -398,5 +398,9 @@ class Asked:
         self._peer.give_up(self._pending)
 
     @property
+    def settled(self) -> bool:
+        return self._pending.future.done()
+
+    @property
     def elapsed(self) -> float:
         return self._pending.ended - self._pending.asked

@@ -117,6 +117,7 @@ class Guards:
 class _Never:
     """No answer will come, and it is known why."""
 
+    settled = True
     elapsed = 0.0
 
     def __init__(self, error: ExtensionError) -> None:
@@ -132,6 +133,8 @@ class _Never:
 
 class _Later:
     """Asked once there is a process to ask."""
+
+    settled = False
 
     def __init__(self, guards: Guards, question: Question) -> None:
         self._guards = guards

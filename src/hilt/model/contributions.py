@@ -100,6 +100,10 @@ class Asked(Protocol):
         """Nobody wants the answer any more."""
 
     @property
+    def settled(self) -> bool:
+        """Whether the answer has come, or will not come: then awaiting it takes no time."""
+
+    @property
     def elapsed(self) -> float:
         """Seconds until the answer came, whenever it was looked at."""
 
