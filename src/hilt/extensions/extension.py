@@ -240,10 +240,9 @@ class Extension:
         """The process has ended, or is about to be: fail what waits for it, with its last words."""
         words = self.last_words()
         last = f"; its last words: {words}" if words else ""
-        unknown = "it was not retried, and its outcome is unknown"
 
-        def error(what: str) -> ExtensionGone:
-            return ExtensionGone(self.name, f"{self.name} {how} before it answered {what}; {unknown}{last}")
+        def error(fate: str) -> ExtensionGone:
+            return ExtensionGone(self.name, f"{self.name} {how} {fate}{last}")
 
         self.line = _unheard
         self.peer.gone(error)
@@ -342,22 +341,22 @@ class Extension:
                 "warn", f"guard {self.name} refused, but only after {took:.3g} s, in answer to {pending.what}{reason}"
             )
 
-    def erred(self, mistake: str) -> None:
+    def erred(self, mistake: str, example: str = "") -> None:
         self.lines += 1
-        self.report(mistake)
+        self.report(mistake, example)
 
     def hopeless(self, reason: str) -> None:
         self._fail(reason)
 
-    def report(self, mistake: str) -> None:
+    def report(self, mistake: str, example: str = "") -> None:
         """Something it did wrong that costs nobody else anything. The user is told once however often it happens."""
         self._reported += 1
         if self._reported <= _LOGGED:
-            self._program.remark(mistake)
+            self._program.remark(f"{mistake}{example}")
         if mistake not in self._told and len(self._told) < _TOLD:
             self._told.add(mistake)
             more = "; what follows is in its log only" if len(self._told) == _TOLD else ""
-            self.tell("warn", f"extension {self.name}: {mistake}{more}")
+            self.tell("warn", f"extension {self.name}: {mistake}{example}{more}")
 
     def tell(self, level: Literal["info", "warn"], message: str) -> None:
         """Tell the user, in its turn."""

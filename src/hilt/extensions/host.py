@@ -58,6 +58,7 @@ class ExtensionHost:
         self._running: set[asyncio.Task[None]] = set()
         self._watchers: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
+        self._closing = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["ExtensionHost"]:
@@ -161,7 +162,7 @@ class ExtensionHost:
             for name in names:
                 supervisor = self._supervisors.get(name)
                 if supervisor is None:
-                    group.create_task(self._start(found[name]).leaves("starting"))
+                    group.create_task(self._start_alone(found[name]))
                 elif name in found:
                     replacing.append(group.create_task(supervisor.reload(self._again(found[name]))))
                 else:
@@ -175,6 +176,14 @@ class ExtensionHost:
         loaded = [self._supervisors[name] for name in names if name in self._supervisors]
         ready = sum(supervisor.state == "ready" for supervisor in loaded)
         return Reloaded(stopped, len(loaded), ready, tuple(problems))
+
+    async def _start_alone(self, found: Found) -> None:
+        """Start it, and wait until that is done; but not before the last one of its name has gone."""
+        for one in self._retired:
+            if one.name == found.manifest.name:
+                await one.leaves("starting", "restarting", "ready", "failed")
+        if not self._closing:
+            await self._start(found).leaves("starting")
 
     def _again(self, found: Found) -> Callable[[], Found]:
         return lambda: find_again(found, self._path)
@@ -208,6 +217,7 @@ class ExtensionHost:
 
     async def _stop(self) -> None:
         """All at once: the slowest decides how long it takes."""
+        self._closing = True
         self._fanout.note(session_end("shutdown"))
         self._fanout.flush()
         for watcher in self._watchers:

@@ -80,8 +80,8 @@ class Listener(Protocol):
     def too_late(self, pending: Pending, answer: Answer) -> None:
         """The answer to a question that has already been given up."""
 
-    def erred(self, mistake: str) -> None:
-        """A line could not be used; nothing else is affected."""
+    def erred(self, mistake: str, example: str = "") -> None:
+        """A line could not be used; nothing else is affected. The example is how it began."""
 
     def hopeless(self, reason: str) -> None:
         """It should be ended."""
@@ -140,7 +140,7 @@ class Peer:
         deadline = now + patience
         pending = Pending(id_, expects, what, asyncio.Future(loop=self._loop), now, deadline, patience, now + limit)
         if self._gone:
-            self._fail(pending, self._gone(what))
+            self._fail(pending, self._gone(f"and {what} was not run"))
             return pending
         try:
             self._channel.send(line(id_))
@@ -179,12 +179,13 @@ class Peer:
             await asyncio.wait({pending.future for pending in self._pending.values()})
 
     def gone(self, why: Callable[[str], ExtensionError]) -> None:
-        """The process has ended: so has every question, now and from here on. `why` is told what was asked."""
+        """The process has ended: so has every question, now and from here on. `why` is told what that means for it."""
         self._gone = why
         if self._alarm:
             self._alarm.cancel()
         for pending in self._pending.values():
-            self._fail(pending, why(pending.what))
+            unknown = "it was not retried, and its outcome is unknown"
+            self._fail(pending, why(f"before it answered {pending.what}; {unknown}"))
         self._pending.clear()
 
     # What the channel tells
@@ -202,7 +203,7 @@ class Peer:
             if not pending.future.done():
                 pending.future.set_result(frame)
         elif isinstance(frame, Malformed):
-            self._malformed(frame)
+            self._malformed(frame, line)
         elif isinstance(frame, Unknown):
             self._note_unknown(frame.type)
         else:
@@ -210,7 +211,7 @@ class Peer:
 
     def overlong(self, line: TooLong) -> None:
         kind, id_ = peek(line.head)
-        self._malformed(Malformed(f"a line of {line.size:,} bytes is too long", kind, id_))
+        self._malformed(Malformed(f"a line of {line.size:,} bytes is too long", kind, id_), line.head)
         now = self._loop.time()
         self._long_lines = [when for when in self._long_lines if now - when < _LONG_WITHIN] + [now]
         if len(self._long_lines) >= _LONG_LINES:
@@ -226,13 +227,14 @@ class Peer:
         if late and type(answer) is late.expects:
             self._listener.too_late(late, answer)
 
-    def _malformed(self, frame: Malformed) -> None:
+    def _malformed(self, frame: Malformed, line: bytes) -> None:
         self.mistakes += 1
         pending = self._pending.pop(frame.id, None)
         if pending is not None:
             message = f"extension {self._name} gave an unusable answer to {pending.what}: {frame.reason}"
             self._fail(pending, ExtensionProtocolError(self._name, message))
-        self._listener.erred(f"{frame.type[:_SHOWN] or 'a line'} could not be used: {frame.reason}")
+        began = f" (it began {line[:_SHOWN].decode(errors='replace')!r})"
+        self._listener.erred(f"{frame.type[:_SHOWN] or 'a line'} could not be used: {frame.reason}", began)
 
     def _note_unknown(self, type_: str) -> None:
         self.mistakes += 1

@@ -206,6 +206,9 @@ class Supervisor:
 
     async def _until_up(self, life: Life) -> None:
         while not (life.ready or life.ending or self._stopping):
+            if self.state == "ready" and self._life and self._life.ending:
+                # The old one did not wait for the new one, which is now all there is.
+                await self._enter("starting", self._life.ending.reason)
             await self._wake.wait()
             self._wake.clear()
 

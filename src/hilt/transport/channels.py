@@ -22,6 +22,8 @@ _READ = 65536  # from 128 KiB on the allocator maps and unmaps memory for every 
 _BATCH = 256 * 1024
 _LINES = 256
 _FLUSH = 0.5
+_EARLY = 0.001
+"""Timers may ring that much before their time, and clocks round."""
 _PAUSED = 0.001
 
 
@@ -200,7 +202,7 @@ class Channel:
     def _check_progress(self) -> None:
         patience = self._patience
         idle = self._loop.time() - self._progress
-        stalled = idle >= patience
+        stalled = idle > patience - _EARLY
         # Once told, the next look comes a whole period later, and tells again only if there was progress in between.
         self._stall = self._loop.call_later(patience if stalled else patience - idle, self._check_progress)
         if stalled and self._progress >= 0:

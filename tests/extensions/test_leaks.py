@@ -1,0 +1,123 @@
+"""Three hundred times the same: no descriptor, process, thread or task adds up.
+
+The programs are of the shell, which starts in a millisecond.
+"""
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hilt.extensions import supervisor
+from hilt.extensions.extension import Extension
+from hilt.transport.leash import leash
+from support.extending import Extended, Made, extended
+from transport.children import open_descriptors, our_children, until
+
+AT_ONCE = 20
+ROUNDS = 15
+HELLO = """echo '{"type":"hello","name":"x"}'; echo '{"type":"register_tool","name":"NAME"}'; echo '{"type":"ready"}'"""
+LISTEN = """while read -r line; do case "$line" in *:'"shutdown"'*) exit 0;; *:'"tool_call"'*) exit 3;; esac; done"""
+"""Ends when told to, and dies when its tool is called."""
+
+
+def shell(script: str) -> list[Made]:
+    names = [f"t{number}" for number in range(AT_ONCE)]
+    return [Made(name, {"exec": "sh", "args": ["-c", script.replace("NAME", name)]}) for name in names]
+
+
+LIVING = shell(f"{HELLO}; {LISTEN}")
+MUTE = shell("echo no hello from me; exit 4")
+
+
+@asynccontextmanager
+async def as_before() -> AsyncIterator[None]:
+    """Fails if anything is left at the end that was not there at the beginning. Do it all once before."""
+    with leash():
+        pass  # the one descriptor that is made once and stays
+    children, descriptors, tasks = our_children(), open_descriptors(), len(asyncio.all_tasks())
+    loop = asyncio.get_running_loop()
+    await asyncio.wait([loop.run_in_executor(None, time.sleep, 0.01) for _ in range(64)])  # the pool has its size now
+    threads = threading.active_count()
+    yield
+    await until(lambda: our_children() == children)
+    assert open_descriptors().keys() == descriptors.keys()
+    assert len(asyncio.all_tasks()) == tasks
+    assert threading.active_count() == threads
+
+
+async def test_starting_and_stopping_three_hundred_times_leaves_nothing(tmp_path: Path) -> None:
+    async with as_before():
+        for round_ in range(ROUNDS):
+            async with extended(tmp_path, *LIVING) as it:
+                await it.ready()
+                assert len(our_children()) == AT_ONCE, round_
+
+
+async def test_crashing_three_hundred_times_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "_FIRST_DELAY", 0.01)
+    monkeypatch.setattr(supervisor, "_LONGEST_DELAY", 0.01)
+    monkeypatch.setattr(supervisor, "_CRASHES", ROUNDS + 1)
+    async with as_before(), extended(tmp_path, *LIVING) as it:
+        await it.ready()
+        idle = open_descriptors().keys()
+        async with asyncio.TaskGroup() as group:
+            for status in it.host.statuses():
+                group.create_task(crash(it, status.name))
+        assert len(our_children()) == AT_ONCE, "and no zombie"
+        assert remembered() == AT_ONCE
+        await until(lambda: len(open_descriptors()) == len(idle))
+
+
+def remembered() -> int:
+    """Processes of extensions, past and present, that something in here still holds on to."""
+    gc.collect()
+    return sum(isinstance(thing, Extension) for thing in gc.get_objects())
+
+
+async def crash(it: Extended, name: str) -> None:
+    for round_ in range(1, ROUNDS + 1):
+        text, is_error = await it.call(name)
+        assert is_error and "exited with code 3" in text
+        await it.until(lambda round_=round_: it.status(name).restarts == round_, "a restart")  # type: ignore[misc]
+        await it.ready(name)
+
+
+async def test_failing_to_say_hello_three_hundred_times_leaves_nothing(tmp_path: Path) -> None:
+    async with as_before(), extended(tmp_path, *MUTE) as it:
+        await it.until(lambda: all(one.state == "failed" for one in it.host.statuses()), "all have failed")
+        for _ in range(ROUNDS - 1):
+            reloaded = await it.host.reload()
+            assert len(reloaded.problems) == AT_ONCE and "exited with code 4" in reloaded.problems[0]
+        await until(lambda: not our_children())
+
+
+async def test_reloading_three_hundred_times_leaves_nothing(tmp_path: Path) -> None:
+    # L14
+    async with as_before(), extended(tmp_path, *LIVING) as it:
+        await it.ready()
+        tasks = len(asyncio.all_tasks())
+        for _ in range(ROUNDS):
+            assert (await it.host.reload()).ready == AT_ONCE
+        await until(lambda: len(our_children()) == AT_ONCE)
+        await until(lambda: len(asyncio.all_tasks()) == tasks)
+        assert remembered() == AT_ONCE
+
+
+async def test_calls_that_are_given_up_leave_nothing(tmp_path: Path) -> None:
+    silent = shell(f"{HELLO}; while read -r line; do :; done")[0]
+    async with as_before(), extended(tmp_path, silent) as it:
+        await it.ready()
+        tasks = len(asyncio.all_tasks())
+        for _ in range(300):
+            try:
+                async with asyncio.timeout(0.001):
+                    await it.call("t0")
+            except TimeoutError:
+                pass
+        assert len(asyncio.all_tasks()) == tasks
