@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench clean
+.PHONY: help run test check format bench soak clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ format: $(READY) ## format the code and fix what can be fixed
 
 bench: $(READY) ## measure, as ratios against a baseline of the same run
 	@$(BIN)/python benchmarks/run.py
+
+soak: $(READY) ## a day of use in a quarter of an hour; SOAK="--minutes 2" for less
+	@PYTHONPATH=tests $(BIN)/python -m soak.soak $(SOAK)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
