@@ -122,6 +122,7 @@ class Extension:
         """Events that no line could hold."""
         self._told_of_loss = False
         self._stuck = False
+        self._second_look: asyncio.TimerHandle | None = None
         self._reported = 0
         self._told: set[str] = set()
 
@@ -247,6 +248,9 @@ class Extension:
         self.line = _unheard
         self.peer.gone(error)
         self._errands.cancel_all()
+        self._stuck = False
+        if self._second_look:
+            self._second_look.cancel()
 
     def last_words(self) -> str:
         lines = [line.strip() for line in self._program.last_words()]
@@ -311,7 +315,9 @@ class Extension:
 
     def _look_again(self) -> None:
         """What kept it from reading is over: now it should, if it is given a moment."""
-        asyncio.get_running_loop().call_later(_MOMENT, self._check_stuck)
+        if self._second_look:
+            self._second_look.cancel()
+        self._second_look = asyncio.get_running_loop().call_later(_MOMENT, self._check_stuck)
 
     def _fail(self, fault: str) -> None:
         self.fault = self.fault or fault

@@ -225,9 +225,9 @@ class ExtensionHost:
         for supervisor in self._supervisors.values():
             supervisor.stop()
         stopping = (*self._supervisors.values(), *self._retired)
-        graces = [supervisor.found.manifest.stop_grace_ms / 1000 for supervisor in stopping]
+        grace = max((supervisor.grace for supervisor in stopping), default=0.0)
         if self._running:
-            await asyncio.wait(self._running, timeout=max(graces, default=0) + _STOPPING)
+            await asyncio.wait(self._running, timeout=grace + _STOPPING)
         for task in self._running:
             task.cancel()
 

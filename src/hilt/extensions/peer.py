@@ -180,7 +180,7 @@ class Peer:
 
     def gone(self, why: Callable[[str], ExtensionError]) -> None:
         """The process has ended: so has every question, now and from here on. `why` is told what that means for it."""
-        self._gone = why
+        self._gone = self._gone or why  # the first to know knows why
         if self._alarm:
             self._alarm.cancel()
         for pending in self._pending.values():

@@ -71,7 +71,8 @@ class Supervisor:
         self.reason = ""
         self.restarts = 0
         self._life: Life | None = None
-        self._next: Life | None = None
+        self._lives: list[Life] = []
+        """All of which something may be left."""
         self._crashes: deque[float] = deque()
         self._wake = asyncio.Event()
         self._news = asyncio.Event()
@@ -92,6 +93,11 @@ class Supervisor:
     @property
     def coming(self) -> bool:
         return self.state in ("starting", "restarting")
+
+    @property
+    def grace(self) -> float:
+        """How many seconds its processes may take to end by themselves."""
+        return max((life.found.manifest.stop_grace_ms / 1000 for life in self._lives), default=0.0)
 
     async def news(self) -> None:
         """Wait until its state is another, or what it offers."""
@@ -166,15 +172,14 @@ class Supervisor:
             try:
                 await self._keep(group)
             finally:
-                for life in (self._life, self._next):
-                    if life:
-                        life.stop()
+                for life in self._lives:
+                    life.stop()
 
     async def _broke_down(self, error: BaseException) -> None:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         reason = f"internal error: {type(error).__name__}: {error}"
-        self._life = self._next = None
+        self._life = None
         self._publish()
         await self._enter("failed", reason)
         self._answer_reload(reason)
@@ -198,11 +203,16 @@ class Supervisor:
                 self._wake.clear()
 
     async def _begin(self, group: asyncio.TaskGroup) -> None:
-        self._life = Life(self.found, self._house, self)
-        group.create_task(self._life.run(), name=f"extension {self.name}")
+        self._life = self._bear(self.found, group)
         await self._until_up(self._life)
         if self._life.ready:
             await self._adopted()
+
+    def _bear(self, found: Found, group: asyncio.TaskGroup) -> Life:
+        life = Life(found, self._house, self)
+        self._lives = [*(one for one in self._lives if not one.over.is_set()), life]
+        group.create_task(life.run(), name=f"extension {self.name}")
+        return life
 
     async def _until_up(self, life: Life) -> None:
         while not (life.ready or life.ending or self._stopping):
@@ -226,7 +236,6 @@ class Supervisor:
         """Its process is gone, or on its way out: wait for it to be, tell, and try again if that makes sense."""
         self._publish()
         self._life = None
-        self._next = life  # until nothing is left of it
         hint = f" ({ending.hint})" if ending.hint else ""
         reason = ending.reason + hint
         await self._house.agent.apply((Settle(f"extension {self.name} {ending.reason}"),), self.name)
@@ -276,8 +285,7 @@ class Supervisor:
             return await self._kept(old, f"{error.message} ({error.hint})" if error.hint else error.message)
         except HiltError as error:
             return await self._kept(old, error.message)
-        life = self._next = Life(found, self._house, self)
-        group.create_task(life.run(), name=f"extension {self.name}")
+        life = self._bear(found, group)
         if old is None:
             await self._enter("starting")
         await self._until_up(life)
@@ -285,7 +293,7 @@ class Supervisor:
             life.stop()
             ending = life.ending
             return await self._kept(old, ending.reason if ending else "it was stopped")
-        self._life, self._next = life, old
+        self._life = life
         self.restarts = 0
         await self._adopted()
         if old:
