@@ -198,8 +198,8 @@ class Puppet:
         self.say("hello", name=self.name, capabilities=["tool_cancel"] if self.manner.cancels else [])
 
     def register(self) -> None:
-        for tool in self.manner.tools:
-            self.say("register_tool", name=tool)
+        for offered in self.manner.tools:
+            self.say("register_tool", name=offered)
         for command in self.manner.commands:
             self.say("register_command", name=command)
         if self.manner.guards or self.manner.listens:
