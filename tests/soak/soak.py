@@ -39,11 +39,13 @@ LONGEST_ZOMBIE = 1.5
 """A second, and the half of one that may pass before it is seen at all."""
 SLOWEST_ESCAPE = 1.0
 RISE = 1.0
-"""Megabytes that a thousand turns may add, by least squares, to what the session itself keeps in memory."""
+"""Megabytes that a thousand turns may add to what the session itself keeps in memory."""
 PER_RECORD = 350
 """Bytes of that for each record of the session."""
 ENOUGH = 1000
 """Turns of one life without which a rise says nothing."""
+WARMING = 15
+"""Rounds in which all are started anew before a rise is measured: the allocator takes hundreds of starts to settle."""
 
 
 # The extensions
@@ -96,6 +98,8 @@ class Soak:
     turns: int = 0
     life: int = 0
     answered: int = 0
+    warm: int = 0
+    """From which sample on a rise is measured."""
     growth: float | None = None
     """Megabytes per thousand turns, if there were enough of them."""
     allowed: float = 0.0
@@ -127,6 +131,7 @@ class Soak:
     # Turns
 
     def drive(self) -> None:
+        last_early = max((turn for turn in self.restarts() if turn <= self.options.turns / 5), default=0)
         began = time.monotonic()
         for number in range(1, self.options.turns + 1):
             self.pause(began + number * 60 / self.options.rate - time.monotonic())
@@ -138,6 +143,17 @@ class Soak:
                 self.rest()
             if number in self.restarts():
                 self.restart()
+            if number == max(1, last_early) and self.options.turns >= ENOUGH:
+                began += self.warm_up()
+
+    def warm_up(self) -> float:
+        """The seconds it took."""
+        began = time.monotonic()
+        with self.calm:
+            for _ in range(WARMING):
+                self.client.ask("reload_ext")
+        self.warm = len(self.samples)
+        return time.monotonic() - began
 
     def pause(self, seconds: float) -> None:
         if seconds > 0:
@@ -370,7 +386,7 @@ class Soak:
             if len(steady) > 2 and steady[-1] > steady[0]:
                 self.problems.append(f"threads add up in life {life}: {counts}")
         self.allowed = RISE + records * 1000 * PER_RECORD / 2**20
-        if (longest := longest_life(self.samples)) and longest[-1].turn - longest[0].turn >= ENOUGH:
+        if (longest := longest_life(self.samples[self.warm :])) and longest[-1].turn - longest[0].turn >= ENOUGH:
             self.growth = rise(longest)
             if self.growth > self.allowed:
                 told = f"{self.growth:.2f} MB in a thousand turns, {self.allowed:.2f} are allowed"

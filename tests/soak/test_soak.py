@@ -36,11 +36,12 @@ def sample(turn: int, rss: float, life: int = 1) -> Sample:
     return Sample(turn, life, rss, rss, fds=1, threads=1, children=0, zombies=0, log=0.0)
 
 
-def test_a_rise_is_measured_after_the_first_fifth() -> None:
+def test_a_rise_is_measured_after_the_first_fifth_and_no_single_leap_moves_it() -> None:
     warming = [sample(turn, 10 + turn) for turn in range(20)]
     steady = [sample(turn, 100 + turn * 0.003) for turn in range(20, 100)]
     assert rise([*warming, *steady]) == pytest.approx(3.0)
-    assert rise([sample(turn, 50.0) for turn in range(100)]) == 0
+    leaping = [sample(turn, 50.0 + 8 * (turn > 80)) for turn in range(100)]
+    assert rise(leaping) == 0
     assert rise([sample(0, 50.0)]) == 0
 
 

@@ -8,6 +8,7 @@ its moment, so that what had to follow from it can be worked out afterwards.
 import asyncio
 import json
 import shutil
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
@@ -198,10 +199,10 @@ class Puppet:
         self.say("hello", name=self.name, capabilities=["tool_cancel"] if self.manner.cancels else [])
 
     def register(self) -> None:
-        for offered in self.manner.tools:
-            self.say("register_tool", name=offered)
-        for command in self.manner.commands:
-            self.say("register_command", name=command)
+        for name in self.manner.tools:
+            self.say("register_tool", name=name)
+        for name in self.manner.commands:
+            self.say("register_command", name=name)
         if self.manner.guards or self.manner.listens:
             events, intercept = ["turn_start"] * self.manner.listens, ["tool_call"] * self.manner.guards
             self.say("subscribe", events=events, intercept=intercept)
@@ -331,6 +332,8 @@ class StageLoop(VirtualLoop):
     def __init__(self) -> None:
         super().__init__()
         self.steps = 0
+        self.recent: deque[Callable[..., object]] = deque(maxlen=8)
+        """What was run last, for whoever looks for the reason of a failure."""
         self.faults: list[str] = []
         """What nobody caught."""
         self._interruption: tuple[int, Callable[[], object]] = (0, lambda: None)
@@ -352,6 +355,7 @@ class StageLoop(VirtualLoop):
 
     def _step(self, callback: Callable[..., object], *args: Any) -> None:
         self.steps += 1
+        self.recent.append(callback)
         if self.steps == self._interruption[0]:
             self.interrupted = True
             self._interruption[1]()
@@ -420,7 +424,15 @@ class World:
             raise
 
     def leave(self) -> None:
+        """Quit, without waiting for the end."""
         self._leave.set()
+
+    def finish(self) -> None:
+        async def end() -> None:
+            await self.main
+
+        self.leave()
+        self.run(end())
 
     def close(self) -> None:
         self._runner.close()
@@ -465,4 +477,6 @@ class World:
             before = self.loop.steps
             self.run(asyncio.sleep(3600))
             steps.append(self.loop.steps - before)
-        assert steps[0] == steps[1], "a timer was left"
+            if steps[0] == steps[-1]:
+                recent = list(self.loop.recent)
+        assert steps[0] == steps[1], f"a timer was left: {recent}"

@@ -248,7 +248,6 @@ class Extension:
         self.line = _unheard
         self.peer.gone(error)
         self._errands.cancel_all()
-        self._stuck = False
         if self._second_look:
             self._second_look.cancel()
 
@@ -317,7 +316,8 @@ class Extension:
         """What kept it from reading is over: now it should, if it is given a moment."""
         if self._second_look:
             self._second_look.cancel()
-        self._second_look = asyncio.get_running_loop().call_later(_MOMENT, self._check_stuck)
+        if self.line is not _unheard:  # it is not gone
+            self._second_look = asyncio.get_running_loop().call_later(_MOMENT, self._check_stuck)
 
     def _fail(self, fault: str) -> None:
         self.fault = self.fault or fault
