@@ -4,6 +4,7 @@ HiltError                    .hint: one line telling the user what to do
 ├─ UsageError                the command line or an RPC line cannot be understood
 ├─ ConfigError               a file the user wrote is wrong; names the file
 │  └─ ManifestError          an extension's manifest cannot be used; names the file and the field
+├─ PackageError              an extension on disk cannot be fetched, checked, kept or trusted
 ├─ ProviderError             the model's API failed
 │  ├─ AuthError              the key is missing or refused; never retried
 │  ├─ BadRequest             the API will not take this request; never retried
@@ -51,6 +52,10 @@ class ManifestError(ConfigError):
         super().__init__(message, hint=hint)
         self.extension = extension
         """Whose it is, when the manifest says at least that."""
+
+
+class PackageError(HiltError):
+    pass
 
 
 class ProviderError(HiltError):

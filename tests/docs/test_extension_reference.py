@@ -24,9 +24,9 @@ from hilt.extensions import (
     registrations,
     supervisor,
 )
-from hilt.extensions.manifest import Guard, Limits, Manifest, read_manifest
 from hilt.model.extensions import ExtensionState
 from hilt.model.verdicts import Interceptable
+from hilt.packages.manifest import Guard, Limits, Manifest, read_manifest
 from hilt.transport import process, stderr
 from hilt.transport.channels import Bounds
 from hilt.wire import frames, frames_answers, frames_events, frames_limits, frames_results, frames_types

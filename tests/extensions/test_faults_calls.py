@@ -13,11 +13,11 @@ import pytest
 
 from hilt.errors import HiltError
 from hilt.extensions import extension, inbound
-from hilt.extensions.manifest import Manifest
 from hilt.model.content import text_of
 from hilt.model.contributions import Invocation, Tool, ToolOutput
 from hilt.model.conversation import user_text
 from hilt.model.events import Displayed, Inserted, PromptSubmitted, ToolCalled, ToolProgressed, ToolResultAdded
+from hilt.packages.manifest import Manifest
 from support.agent import calls, echo, says
 from support.agent import tool as builtin
 from support.extending import Extended, Made, chaos, extended, tool

@@ -13,12 +13,12 @@ import pytest
 from hilt.agent.permissions import Permissions
 from hilt.extensions import guards as guards_module
 from hilt.extensions import supervisor
-from hilt.extensions.manifest import Guard
 from hilt.model.contributions import Effect, Tool
 from hilt.model.conversation import user_text
 from hilt.model.events import Intercepted, ToolResultAdded
 from hilt.model.ports import PermissionAnswer, PermissionRequest
 from hilt.model.verdicts import GuardPolicy, OnFailure
+from hilt.packages.manifest import Guard
 from support.agent import calls, echo, says
 from support.agent import tool as builtin
 from support.extending import Extended, Made, chaos, extended, tool

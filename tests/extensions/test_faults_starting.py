@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from hilt.extensions import supervisor
-from hilt.extensions.manifest import Manifest
 from hilt.model.events import Noticed
+from hilt.packages.manifest import Manifest
 from hilt.transport.launch import Spec
 from hilt.transport.process import Child, started
 from support.agent import calls, says

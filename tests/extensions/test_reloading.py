@@ -17,11 +17,11 @@ import pytest
 from hilt.errors import UsageError
 from hilt.extensions import supervisor
 from hilt.extensions.agent import Program
-from hilt.extensions.discovery import Found
 from hilt.model.content import text_of
 from hilt.model.contributions import Invocation
 from hilt.model.events import ExtensionChanged
 from hilt.model.extensions import Reloaded
+from hilt.packages.discovery import Found
 from hilt.transport.launch import Spec
 from hilt.transport.process import started
 from support.extending import CHAOS, Extended, Made, chaos, extended, tool

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hilt.extensions import watch as watching
-from hilt.extensions.discovery import discover
 from hilt.extensions.watch import Watch
+from hilt.packages.discovery import discover
 
 BOUND = 10.0
 WHILE = 0.25

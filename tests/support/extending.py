@@ -23,7 +23,6 @@ from hilt.agent.loop import Outcome
 from hilt.agent.permissions import Permissions
 from hilt.agent.session import ActiveModel, Parts, Session
 from hilt.extensions.agent import House, Opener, Places
-from hilt.extensions.discovery import Discovery, discover
 from hilt.extensions.handshake import Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.frontends.encode import event_json, public
@@ -32,6 +31,7 @@ from hilt.model.contributions import Contribution
 from hilt.model.conversation import user_text
 from hilt.model.events import Event, Noticed, ToolResultAdded
 from hilt.model.extensions import ExtensionState, ExtensionStatus
+from hilt.packages.discovery import Discovery, discover
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import Owner
 from hilt.sessions.log import SessionLog

@@ -19,7 +19,7 @@ from signal import SIGKILL
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from hilt.errors import HiltError, StartError
-from hilt.extensions.manifest import MANIFEST
+from hilt.packages.manifest import MANIFEST
 from hilt.transport.channels import Bounds, Channel
 from hilt.transport.launch import Spec
 from hilt.transport.lines import TooLong

@@ -14,7 +14,7 @@ from hilt.agent.session import Session
 from hilt.cli.home import Home
 
 if TYPE_CHECKING:
-    from hilt.extensions.discovery import Discovery
+    from hilt.packages.discovery import Discovery
 
 
 class Wanted(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Wanted(Struct, frozen=True):
         return self.cwd / ".hilt" / "extensions"
 
     def discover(self) -> "Discovery":
-        from hilt.extensions.discovery import discover
+        from hilt.packages.discovery import discover
 
         return discover(
             self.flags,

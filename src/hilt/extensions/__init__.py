@@ -1,1 +1,1 @@
-"""Extensions: programs of their own that add to the agent, and the host that finds, runs and hears them."""
+"""Extensions at work: programs of their own that add to the agent, and the host that runs and hears them."""

@@ -19,7 +19,6 @@ from hilt.errors import (
 )
 from hilt.extensions.agent import House, Program
 from hilt.extensions.chores import Chores, Errands
-from hilt.extensions.discovery import Found
 from hilt.extensions.handshake import Handshake, hello_ack
 from hilt.extensions.inbound import Inbound
 from hilt.extensions.peer import Answer, Peer, Pending
@@ -29,6 +28,7 @@ from hilt.model.actions import Action
 from hilt.model.contributions import Contribution, Invocation, ToolOutput
 from hilt.model.events import Noticed
 from hilt.model.verdicts import Question, Verdict
+from hilt.packages.discovery import Found
 from hilt.transport.lines import TooLong
 from hilt.wire.frames import encode, tool_call_line
 from hilt.wire.frames_answers import CommandFailed, command_answer, verdict

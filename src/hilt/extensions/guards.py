@@ -5,10 +5,10 @@ from collections.abc import Generator
 from typing import Any, Protocol
 
 from hilt.errors import ExtensionError, ExtensionGone
-from hilt.extensions.discovery import Found
 from hilt.extensions.extension import Extension
 from hilt.model.contributions import Asked, Interceptor
 from hilt.model.verdicts import GuardPolicy, Interceptable, Question, Verdict
+from hilt.packages.discovery import Found
 
 _TRUSTED = 3
 """Failures in a row after which it is still asked, but hardly waited for."""

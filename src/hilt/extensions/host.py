@@ -7,14 +7,14 @@ from typing import Any
 
 from hilt.errors import UsageError
 from hilt.extensions.agent import House
-from hilt.extensions.discovery import Discovery, Found, Problem, find_again
 from hilt.extensions.extension import Extension
 from hilt.extensions.fanout import Fanout
-from hilt.extensions.manifest import MANIFEST, shown
 from hilt.extensions.supervisor import Supervisor
 from hilt.extensions.watch import Watch
 from hilt.model.events import Event, Noticed
 from hilt.model.extensions import ExtensionStatus, Reloaded
+from hilt.packages.discovery import Discovery, Found, Problem, find_again
+from hilt.packages.manifest import MANIFEST, shown
 from hilt.registry.registry import Registry
 from hilt.wire.frames_events import session_end
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from hilt.errors import StartError
 from hilt.extensions.agent import House, Program
-from hilt.extensions.discovery import Found
 from hilt.extensions.extension import Extension
-from hilt.extensions.manifest import Limits
+from hilt.packages.discovery import Found
+from hilt.packages.manifest import Limits
 from hilt.transport import trampoline
 from hilt.transport.launch import Spec
 

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from hilt.errors import HiltError, ManifestError
 from hilt.extensions.agent import House
-from hilt.extensions.discovery import Found
 from hilt.extensions.extension import Extension
 from hilt.extensions.guards import Guards
 from hilt.extensions.life import Ending, Life
@@ -24,6 +23,7 @@ from hilt.model.contributions import Tool
 from hilt.model.events import ExtensionChanged
 from hilt.model.extensions import ExtensionState, ExtensionStatus
 from hilt.model.verdicts import Interceptable
+from hilt.packages.discovery import Found
 from hilt.registry.registry import Publication, Registry
 from hilt.registry.snapshot import Owner
 

@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from hilt.extensions.discovery import Found
-from hilt.extensions.manifest import MANIFEST
+from hilt.packages.discovery import Found
+from hilt.packages.manifest import MANIFEST
 
 _SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".sh", ".rb", ".lua")
 """Of programs. Data that an extension writes while it runs must not make it start anew."""

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from hilt.errors import ManifestError
-from hilt.extensions.manifest import MANIFEST, Manifest, as_name, on_path, read_manifest, resolve_exec, shown
+from hilt.packages.manifest import MANIFEST, Manifest, as_name, on_path, read_manifest, resolve_exec, shown
 
 Source: TypeAlias = Literal["flag", "user", "project"]
 

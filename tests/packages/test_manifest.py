@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilt.errors import ManifestError
-from hilt.extensions.manifest import Guard, Limits, Manifest, as_name, is_name, read_manifest, resolve_exec
+from hilt.packages.manifest import Guard, Limits, Manifest, as_name, is_name, read_manifest, resolve_exec
 from support.properties import patient
 
 GRAMMAR = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -310,7 +310,7 @@ def test_relative_entries_of_the_path_find_nothing(tmp_path: Path, monkeypatch: 
 
 def test_importing_discovery_loads_nothing_costly() -> None:
     code = (
-        "import os, pathlib, msgspec, sys; before = set(sys.modules); import hilt.extensions.discovery;"
+        "import os, pathlib, msgspec, sys; before = set(sys.modules); import hilt.packages.discovery;"
         "print(*sorted(set(sys.modules) - before))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hilt.errors import ManifestError
-from hilt.extensions.discovery import Discovery, Found, discover, find_again
+from hilt.packages.discovery import Discovery, Found, discover, find_again
 
 
 class Places:

@@ -1,0 +1,111 @@
+"""What an extension may do: what its manifest asks for, and what the user made of that.
+
+Owns the words and their meaning. Who holds an extension to them is others' business: the sandbox for files, network
+and programs, the host for everything that goes through it.
+"""
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+_WHOLE = ("fs.read", "fs.write", "net", "env", "exec")
+"""Also without an argument, which then means all of it."""
+_FIXED = ("conversation:read", "conversation:write", "ui:submit", "tools:call")
+_ARGUMENTS = {
+    "fs.read": re.compile(r"(\$\{project\}|\$\{data\}|~|)(/[^\x00-\x1f\x7f]*)?"),
+    "net": re.compile(r"[A-Za-z0-9.*-]{1,253}(:[0-9]{1,5})?"),
+    "env": re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}"),
+    "auth": re.compile(r"[a-z0-9][a-z0-9._-]{0,63}"),
+}
+_ARGUMENTS["fs.write"] = _ARGUMENTS["fs.read"]
+KNOWN = "fs.read[:PATH], fs.write[:PATH], net[:HOST], env[:NAME], exec, auth:PROVIDER, " + ", ".join(_FIXED)
+CONSENTED = ("env", "auth")
+"""These are never had for the asking: the user grants each by name."""
+
+_MEANINGS = {
+    "fs.read": "read files",
+    "fs.write": "write files",
+    "net": "use the network",
+    "env": "see environment variables",
+    "exec": "run other programs",
+    "conversation:read": "read the conversation",
+    "conversation:write": "change what is said in the conversation",
+    "ui:submit": "send messages and commands as if you had typed them",
+    "tools:call": "call the agent's tools",
+}
+
+
+class Permissions(Struct, frozen=True):
+    """What counts, once the user's grants and refusals are applied."""
+
+    full: bool = True
+    """Its manifest has no list: it may do what the user may, but for what was revoked and what needs consent."""
+    granted: tuple[str, ...] = ()
+    revoked: tuple[str, ...] = ()
+
+    def allows(self, permission: str) -> bool:
+        """Whether it may do this one thing. A path is judged by `paths`."""
+        kind, _, argument = permission.partition(":")
+        whole = kind if kind in _WHOLE else permission
+        if {permission, whole} & set(self.revoked):
+            return False
+        if {permission, whole} & set(self.granted):
+            return True
+        if not argument and any(one.startswith(f"{kind}:") for one in self.granted) and kind in ("net",):
+            return True  # no system can be told of single hosts
+        return self.full and kind not in CONSENTED
+
+    def paths(self, kind: str) -> tuple[str, ...] | None:
+        """The paths it may read or write, as they were written; None for all of them."""
+        if self.allows(kind):
+            return None
+        asked = (one for one in self.granted if one.startswith(f"{kind}:") and one not in self.revoked)
+        return tuple(one.partition(":")[2] for one in asked)
+
+    @property
+    def confined(self) -> bool:
+        """Whether there is anything a sandbox would have to keep it from."""
+        return not self.full or any(
+            one.partition(":")[0] in ("fs.read", "fs.write", "net", "exec") for one in self.revoked
+        )
+
+
+def effective(asked: tuple[str, ...] | None, granted: Iterable[str], revoked: Iterable[str]) -> Permissions:
+    """What follows from the manifest's list (None when it has none) and the user's word, which is the last."""
+    mine = tuple(granted)
+    free = tuple(one for one in asked or () if one.partition(":")[0] not in CONSENTED)
+    return Permissions(asked is None, tuple(dict.fromkeys((*free, *mine))), tuple(revoked))
+
+
+def problem(permission: str) -> str:
+    """Why it is no permission; empty if it is one."""
+    kind, colon, argument = permission.partition(":")
+    if permission in _FIXED or (not colon and kind in _WHOLE):
+        return ""
+    pattern = _ARGUMENTS.get(kind) if colon else None
+    if pattern is None:
+        return f"is not a permission; there are {KNOWN}"
+    if not argument or not pattern.fullmatch(argument):
+        return f"has an argument that does not fit {kind}"
+    if ".." in argument.split("/"):
+        return 'must not hold ".."'
+    return ""
+
+
+def meaning(permission: str) -> str:
+    """In the words of a consent."""
+    if permission in _MEANINGS:
+        whole = {"fs.read": " anywhere", "fs.write": " anywhere", "env": ", all but keys of hilt's own"}
+        return _MEANINGS[permission] + whole.get(permission, "")
+    kind, _, argument = permission.partition(":")
+    match kind:
+        case "fs.read" | "fs.write":
+            return f"{_MEANINGS[kind]} in {argument}"
+        case "net":
+            return f"use the network (it names {argument}, but cannot be held to it)"
+        case "env":
+            return f"see the environment variable {argument}"
+        case "auth":
+            return f"have your key for {argument}"
+    return permission
