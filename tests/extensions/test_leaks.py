@@ -15,7 +15,6 @@ import pytest
 
 from hilt.extensions import supervisor
 from hilt.extensions.extension import Extension
-from hilt.transport.leash import leash
 from support.extending import Extended, Made, extended
 from transport.children import open_descriptors, our_children, until
 
@@ -38,8 +37,6 @@ MUTE = shell("echo no hello from me; exit 4")
 @asynccontextmanager
 async def as_before() -> AsyncIterator[None]:
     """Fails if anything is left at the end that was not there at the beginning. Do it all once before."""
-    with leash():
-        pass  # the one descriptor that is made once and stays
     children, descriptors, tasks = our_children(), open_descriptors(), len(asyncio.all_tasks())
     loop = asyncio.get_running_loop()
     await asyncio.wait([loop.run_in_executor(None, time.sleep, 0.01) for _ in range(64)])  # the pool has its size now

@@ -4,15 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from hilt.transport.leash import leash
 from transport.children import open_descriptors, our_children
 
 
 @asynccontextmanager
 async def nothing_left() -> AsyncIterator[None]:
     """Fails if the block has left a child (a zombie is one), a descriptor or a task."""
-    with leash():
-        pass  # the one descriptor that is made once and stays
     children, descriptors, tasks = our_children(), open_descriptors(), asyncio.all_tasks()
     yield
     left = {number: what for number, what in open_descriptors().items() if number not in descriptors}

@@ -12,14 +12,14 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from hilt.tools.output import create, discard
-from hilt.transport.leash import fasten, leash
+from hilt.transport.leash import Leash
 from hilt.transport.processes import Held, Process, find, mark, pidfds_work, signal_group
 
 Ending: TypeAlias = Literal["exit", "timeout", "flood", "left"]
@@ -68,6 +68,7 @@ class Job:
         self._marker = os.urandom(8).hex()
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
+        self._leash: Leash | None = None
         self._destroyed = False
         self._held = Held()
         self._wake = asyncio.Event()
@@ -105,6 +106,7 @@ class Job:
             raise
         finally:
             self._held.release()
+            self._unleash()
             self.over.set()
             self.gone.set()
             if self.ending == "left" or self.failure:
@@ -112,9 +114,12 @@ class Job:
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
         """Start the command. In a thread: fork and exec may take a while."""
-        fd = create(self.output)
-        try:
-            with leash() as held:
+        with ExitStack() as opened:
+            fd = create(self.output)
+            opened.callback(os.close, fd)
+            leash = Leash()
+            with ExitStack() as unless_it_runs:
+                unless_it_runs.callback(leash.release)
                 child = subprocess.Popen(
                     ["/bin/sh", "-c", self._command.text],
                     cwd=self._command.cwd,
@@ -124,13 +129,12 @@ class Job:
                     stderr=fd,
                     start_new_session=True,
                     close_fds=True,
-                    pass_fds=held,
+                    pass_fds=leash.far,
                 )
-                fasten(held, child.pid)
-        finally:
-            os.close(fd)
+                unless_it_runs.pop_all()
+            leash.fasten(child.pid)
         with self._lock:
-            self._child = child
+            self._child, self._leash = child, leash
             unwanted = self._destroyed
         if unwanted:  # the loop could not wait for this thread, so the thread cleans up
             self._destroy()
@@ -240,6 +244,14 @@ class Job:
                 self._held.hold(find(_group(child), self._marker))
             self._signal(child, signal.SIGKILL)
         _reap(child)
+        self._unleash()
+
+    def _unleash(self) -> None:
+        """Nothing of it is left."""
+        with self._lock:
+            leash, self._leash = self._leash, None
+        if leash:
+            leash.release()
 
     def _size(self) -> int:
         try:
