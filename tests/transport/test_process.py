@@ -67,6 +67,24 @@ async def test_the_other_arrangement_puts_the_pipes_on_3_and_4_and_leaves_stdin_
     assert child.exit == Exit(0)
 
 
+async def test_a_program_that_pulls_at_its_leash_ends_itself_and_no_other(tmp_path: Path) -> None:
+    # A25
+    pull = """
+import os
+for name in os.listdir('/proc/self/fd'):
+    if int(name) >= 20:
+        os.write(os.open(f'/proc/self/fd/{name}', os.O_WRONLY), b'x')
+input()
+"""
+    async with started(shell("while read line; do echo $line; done", tmp_path)) as other:
+        heard = await listen(other)
+        async with started(python(pull, tmp_path)) as child:
+            assert await child.exited() == Exit(None, signal.SIGKILL)
+        other.channel.send(b"here")
+        await until(lambda: heard.lines == [b"here"])
+        assert other.exit is None
+
+
 @pytest.mark.parametrize("pipes", ["stdio", "fd34"])
 async def test_a_program_inherits_nothing_but_its_pipes_and_its_leash(tmp_path: Path, pipes: str) -> None:
     code = """
@@ -107,7 +125,7 @@ async def test_a_program_has_no_terminal_and_a_session_of_its_own(tmp_path: Path
 
 async def test_limits_hold_from_the_first_moment(tmp_path: Path) -> None:
     limits = Limits(memory=1 << 30, processes=5000, files=123, file_size=51200, cpu=77)
-    script = "ulimit -v; ulimit -n; ulimit -f; ulimit -t; ulimit -p 2>/dev/null || ulimit -u"
+    script = "ulimit -d; ulimit -n; ulimit -f; ulimit -t; ulimit -p 2>/dev/null || ulimit -u"
     async with started(shell(script, tmp_path, limits=limits)) as child:
         heard = await listen(child)
         await until(lambda: len(heard.lines) == 5)

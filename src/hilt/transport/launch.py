@@ -15,10 +15,11 @@ from msgspec import Struct
 
 from hilt.errors import StartError
 from hilt.transport.diagnosis import check, explain
-from hilt.transport.leash import fasten, leash
+from hilt.transport.leash import Leash
+from hilt.transport.policy import Confined, Policy
 from hilt.transport.processes import mark, pidfds_work, signal_group
 from hilt.transport.stderr import Log
-from hilt.transport.trampoline import Limits, Pipes, wrap
+from hilt.transport.trampoline import Limits, Pipes, stand_back, wrap
 
 _REAPING = 1.0
 PIDFDS = pidfds_work()
@@ -36,6 +37,8 @@ class Spec(Struct, frozen=True):
     limits: Limits = Limits()
     grace: float = 2.0
     """Seconds to end by itself, once told to, before signals follow."""
+    policy: Policy | None = None
+    """What to hold it to; without one it runs as the user does."""
 
 
 class Launched(Struct, frozen=True):
@@ -47,11 +50,13 @@ class Launched(Struct, frozen=True):
     write: int
     read: int
     stderr: int
+    leash: Leash
     log: Log | None
 
     def dispose(self) -> None:
         """End it at once. Blocks for some milliseconds."""
         _kill(self.process)
+        self.leash.release()
         for fd in (self.write, self.read, self.stderr, self.pidfd):
             if fd is not None:
                 os.close(fd)
@@ -72,7 +77,9 @@ class Launch:
         """Raises StartError."""
         try:
             check(self._spec.argv, self._spec.cwd, self._spec.env)
-            launched = _launch(self._spec)
+            # One that cannot be held to its policy must not run at all.
+            confined = _confined(self._spec, self._spec.policy) if self._spec.policy else None
+            launched = _launch(self._spec, confined)
         except (OSError, ValueError) as error:
             raise explain(error, self._spec.argv[0]) from error
         with self._lock:
@@ -92,7 +99,13 @@ class Launch:
             launched.dispose()
 
 
-def _launch(spec: Spec) -> Launched:
+def _confined(spec: Spec, policy: Policy) -> Confined:
+    from hilt.transport.sandbox import confine  # few programs are confined
+
+    return confine(spec.argv, policy, spec.env.get("PATH"))
+
+
+def _launch(spec: Spec, confined: Confined | None) -> Launched:
     marker = os.urandom(8).hex()
     env = mark(spec.env, marker)
     if spec.pipes == "fd34":
@@ -105,24 +118,29 @@ def _launch(spec: Spec) -> Launched:
             theirs.callback(os.close, pipe[1 - our_end])
             fds.append(pipe)
         (stdin, write), (read, stdout), (complaints, stderr) = fds
-        passed = theirs.enter_context(leash())
+        leash = Leash()
+        ours.callback(leash.release)
         process = subprocess.Popen(
-            wrap(spec.argv, spec.pipes, spec.limits),
+            wrap(confined.argv if confined else spec.argv, spec.pipes, spec.limits),
             cwd=spec.cwd,
             env=env,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            pass_fds=passed,
+            pass_fds=leash.far,
             close_fds=True,
             start_new_session=True,
         )
         ours.callback(_kill, process)
-        fasten(passed, process.pid)
+        leash.fasten(process.pid)
+        stand_back(process.pid, spec.limits.nice)
         pidfd = os.pidfd_open(process.pid) if PIDFDS else None
         ours.pop_all()
     log = Log(spec.stderr_path) if spec.stderr_path else None
-    return Launched(process, pidfd, marker, write, read, complaints, log)
+    if log and confined:
+        gaps = "".join(f"; but {gap}" for gap in confined.gaps)
+        log.write(f"[hilt] confined by {confined.by}{gaps}\n".encode())
+    return Launched(process, pidfd, marker, write, read, complaints, leash, log)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

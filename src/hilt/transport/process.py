@@ -30,8 +30,6 @@ _SEARCH = 0.5
 _ROUND = 0.02
 _POLL = 0.05
 _LAST_ROUNDS = 3
-_USED_UP = {signal.SIGXCPU: "its processor time is used up", signal.SIGXFSZ: "it wrote too large a file"}
-"""Signals that stand for a limit."""
 
 
 class Exit(Struct, frozen=True):
@@ -46,7 +44,7 @@ class Exit(Struct, frozen=True):
             known = signal.Signals(self.signal)
         except ValueError:
             return f"killed by signal {self.signal}"
-        return f"killed by {known.name}" + (f": {_USED_UP[known]}" if known in _USED_UP else "")
+        return f"killed by {known.name}"
 
 
 @asynccontextmanager
@@ -82,6 +80,7 @@ class Child:
     def __init__(self, launched: Launched, bounds: Bounds | None = None) -> None:
         self._process = launched.process
         self._marker = launched.marker
+        self._leash = launched.leash
         self._log = launched.log
         self._stderr = Stderr(launched.stderr, launched.log)
         self._held = Held()
@@ -109,6 +108,10 @@ class Child:
     def last_words(self) -> list[str]:
         """The last 20 lines of its stderr, oldest first, as it wrote them."""
         return self._stderr.last_words()
+
+    def complaints(self) -> str:
+        """The end of its stderr, as much as is kept in memory."""
+        return self._stderr.tail()
 
     def remark(self, text: str) -> None:
         """Put a line of ours among its complaints, where whoever looks for the reason will look."""
@@ -235,6 +238,7 @@ class Child:
                 self._note_exit()
         self._watch.close()
         self._held.release()
+        self._leash.release()
         self.channel.abort()
         self._stderr.close()
 

@@ -36,10 +36,13 @@ class Stderr:
 
     def last_words(self) -> list[str]:
         """The last lines, oldest first. As the child wrote them: control characters and all."""
-        lines = self._tail.decode(errors="replace").split("\n")
+        lines = self.tail().split("\n")
         if not lines[-1]:
             lines.pop()
         return lines[-_LAST_LINES:]
+
+    def tail(self) -> str:
+        return self._tail.decode(errors="replace")
 
     def catch_up(self) -> None:
         """Read what the pipe holds, for the child has exited and its last words may be there."""

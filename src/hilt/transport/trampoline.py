@@ -5,8 +5,10 @@ gets the pipes as its stdin and stdout, so it only ever moves one-digit descript
 and replaces itself with the program.
 """
 
+import os
 import resource
 from collections.abc import Iterator
+from math import inf
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -15,21 +17,26 @@ Pipes: TypeAlias = Literal["stdio", "fd34"]
 
 _MOVE = "3<&0 4>&1 </dev/null >&2"
 """The program reads from 3 and writes to 4; its stdin is empty, and what it prints joins its complaints."""
+_FARTHEST_BACK = 19
 
 
 class Limits(Struct, frozen=True):
-    """What one program may use. None leaves it as it is for us."""
+    """What one program may use. None leaves it as it is for us; nothing is ever raised."""
 
     memory: int | None = None
-    """Bytes of address space."""
+    """Bytes of memory that can be written to. Address space would be another matter: some reserve it freely."""
     processes: int | None = None
-    """Of this user's, all programs together: that is how the kernel counts."""
+    """Of this user's, all programs together and threads too: that is how the kernel counts."""
     files: int | None = None
     """Open at the same time."""
     file_size: int | None = None
     """Bytes."""
     cpu: int | None = None
     """Seconds of processor time."""
+    core: int | None = None
+    """Bytes that are written of its memory when it crashes."""
+    nice: int = 0
+    """How far it stands back behind us when others want the processor as well."""
 
 
 def wrap(argv: tuple[str, ...], pipes: Pipes, limits: Limits) -> tuple[str, ...]:
@@ -41,23 +48,48 @@ def wrap(argv: tuple[str, ...], pipes: Pipes, limits: Limits) -> tuple[str, ...]
     return ("/bin/sh", "-c", " && ".join(words), "sh", *argv)
 
 
+def stand_back(leader: int, nice: int) -> None:
+    """Lower the priority of a program that has just been started, and of all that it will start."""
+    if nice <= 0:
+        return
+    level = min(os.getpriority(os.PRIO_PROCESS, 0) + nice, _FARTHEST_BACK)
+    try:
+        os.setpriority(os.PRIO_PGRP, leader, level)
+    except OSError:
+        return  # it has ended already
+    try:
+        # Where each session has its own share of the processor, only the share's priority counts. Few may change it
+        # more than ten times a second, so this may be refused; then it is at least last in its own session.
+        with open(f"/proc/{leader}/autogroup", "wb", buffering=0) as share:  # noqa: PTH123 - fewer steps, at each start
+            share.write(b"%d" % level)
+    except OSError:
+        pass
+
+
 def _limit_words(limits: Limits) -> Iterator[str]:
-    if limits.memory is not None:
-        yield f"ulimit -v {_allowed(limits.memory, resource.RLIMIT_AS) // 1024}"
-    if limits.processes is not None:
-        most = _allowed(limits.processes, resource.RLIMIT_NPROC)
-        yield f"{{ ulimit -u {most} 2>/dev/null || ulimit -p {most}; }}"  # most shells, or dash
-    if limits.files is not None:
-        yield f"ulimit -n {_allowed(limits.files, resource.RLIMIT_NOFILE)}"
-    if limits.file_size is not None:
-        yield f"ulimit -f {_allowed(limits.file_size, resource.RLIMIT_FSIZE) // 512}"
+    yield from _narrowed("ulimit {}-c {}", resource.RLIMIT_CORE, limits.core, 512)
+    yield from _narrowed("ulimit {}-d {}", resource.RLIMIT_DATA, limits.memory, 1024)
+    # Most shells, or dash.
+    processes = "{{ ulimit {0}-u {1} 2>/dev/null || ulimit {0}-p {1}; }}"
+    yield from _narrowed(processes, resource.RLIMIT_NPROC, limits.processes, 1)
+    yield from _narrowed("ulimit {}-n {}", resource.RLIMIT_NOFILE, limits.files, 1)
+    yield from _narrowed("ulimit {}-f {}", resource.RLIMIT_FSIZE, limits.file_size, 512)
     if limits.cpu is not None:
         # A second between the two: the first ends it with a signal that says why, which the other's does not.
-        yield f"ulimit -S -t {_allowed(limits.cpu, resource.RLIMIT_CPU)}"
-        yield f"ulimit -H -t {_allowed(limits.cpu + 1, resource.RLIMIT_CPU)}"
+        soft, hard = _ours(resource.RLIMIT_CPU)
+        yield f"ulimit -S -t {int(min(limits.cpu, soft))}"
+        yield f"ulimit -H -t {int(min(limits.cpu + 1, hard))}"
 
 
-def _allowed(value: int, which: int) -> int:
-    """No more than we may give: asking for more would be refused."""
-    hard = resource.getrlimit(which)[1]
-    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+def _narrowed(words: str, which: int, most: int | None, unit: int) -> Iterator[str]:
+    """To `most`, counted in the shell's units, if it is not as narrow already."""
+    soft, hard = _ours(which)
+    if most is not None and most < hard:
+        # What holds for now stays as it is where that is less: many programs raise it themselves if they need to.
+        yield words.format("" if most < soft else "-H ", most // unit)
+
+
+def _ours(which: int) -> tuple[float, float]:
+    """What holds for us, and how far it can be raised."""
+    soft, hard = (inf if limit == resource.RLIM_INFINITY else limit for limit in resource.getrlimit(which))
+    return soft, hard
