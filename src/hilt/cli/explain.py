@@ -9,7 +9,7 @@ def explain(error: Exception) -> int:
     while isinstance(error, ExceptionGroup):  # a task group wraps what happened inside it
         error = error.exceptions[0]
     if isinstance(error, HiltError):
-        _say(f"hilt: error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
+        _say("hilt: error: ", error.message, error.hint)
         return 2 if isinstance(error, UsageError) else 1
     import logging
 
@@ -21,15 +21,17 @@ def explain(error: Exception) -> int:
         log_to(Home.find().log, Mask())
     logging.getLogger("hilt").error("internal error", exc_info=error)
     _say(
-        f"hilt: internal error: {type(error).__name__}: {error}\n"
-        "hint: this is a bug in hilt; the details are in logs/hilt.log in its home directory\n"
+        "hilt: internal error: ",
+        f"{type(error).__name__}: {error}",
+        "this is a bug in hilt; the details are in logs/hilt.log in its home directory",
     )
     return 1
 
 
-def _say(text: str) -> None:
-    from hilt.frontends.terminal import clean  # re, which most successful runs never need here
+def _say(what: str, message: str, hint: str) -> None:
+    from hilt.frontends.terminal import clean, hanging  # re, which most successful runs never need here
 
+    text = f"{what}{hanging(message)}\n" + (f"hint: {hanging(hint)}\n" if hint else "")
     try:
         sys.stderr.write(clean(text))
     except OSError:

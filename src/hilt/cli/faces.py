@@ -112,7 +112,9 @@ def _rpc(options: argparse.Namespace) -> int:
             parts = RpcParts(app.session, app.approver, app.models, app.store, app.mask, token)
             trouble = await RpcServer(parts, LineWriter(1)).serve()
         if trouble:
-            sys.stderr.write(f"hilt: rpc: {trouble}\n")
+            from hilt.frontends.terminal import clean
+
+            sys.stderr.write(clean(f"hilt: rpc: {trouble}\n"))
         return 1 if trouble else 0
 
     return _run(face)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from hilt.cli.flags import Parser
 from hilt.cli.home import Home
 from hilt.errors import AuthError, ProviderError, UsageError
+from hilt.frontends.terminal import clean, hanging
 from hilt.model.masking import Mask
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _login(argv: list[str]) -> int:
     checked = "not checked" if options.no_check else _check(provider.name, key, options.base_url)
     home.prepare()
     Credentials(home.auth).save(provider.name, key)
-    sys.stdout.write(f"logged in to {provider.name} ({checked}); the key is in {home.auth}\n")
+    sys.stdout.write(clean(f"logged in to {provider.name} ({checked}); the key is in {home.auth}\n"))
     return 0
 
 
@@ -61,7 +62,7 @@ def _ask(label: str, page: str) -> str:
         return sys.stdin.readline().strip()
     import getpass
 
-    sys.stderr.write(f"API key for {label}" + (f" (from {page})" if page else "") + "\n")
+    sys.stderr.write(clean(f"API key for {label}" + (f" (from {page})" if page else "") + "\n"))
     try:
         return getpass.getpass("key, not shown: ").strip()
     except EOFError:
@@ -82,7 +83,8 @@ def _check(provider: str, key: str, base_url: str) -> str:
             hint="copy it again; --no-check stores it anyway",
         ) from None
     except ProviderError as error:
-        sys.stderr.write(f"hilt: the key could not be checked: {Mask([key]).text(error.message)}\n")
+        reason = Mask([key]).text(clean(error.message))  # in this order: cleaning may join the parts of a key
+        sys.stderr.write(clean(f"hilt: the key could not be checked: {hanging(reason)}\n"))
         return "not checked"
     return "the key works"
 
@@ -96,5 +98,5 @@ def _logout(argv: list[str]) -> int:
 
     name = "all" if options.provider == "all" else _vendor(options.provider).name
     removed = Credentials(Home.find().auth).remove(name)
-    sys.stdout.write(f"logged out of {name}\n" if removed else f"there was no key stored for {name}\n")
+    sys.stdout.write(clean(f"logged out of {name}\n" if removed else f"there was no key stored for {name}\n"))
     return 0

@@ -5,6 +5,7 @@ from typing import Any
 
 from hilt.cli.flags import Parser
 from hilt.cli.home import Home
+from hilt.frontends.terminal import clean, json_for_stdout
 from hilt.model.models import ModelInfo
 
 
@@ -22,14 +23,14 @@ def run(argv: list[str]) -> int:
         for model in Catalogue.load(Home.find().models).all(options.provider or None)
         if options.filter.lower() in f"{model.provider}/{model.id}".lower()
     ]
-    sys.stdout.write(_json(found) if options.json else _table(found))
+    sys.stdout.write(_json(found) if options.json else clean(_table(found)))
     return 0
 
 
 def _json(models: list[ModelInfo]) -> str:
     import msgspec
 
-    return msgspec.json.encode([_row(model) for model in models]).decode() + "\n"
+    return json_for_stdout(msgspec.json.encode([_row(model) for model in models])).decode() + "\n"
 
 
 def _row(model: ModelInfo) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from hilt.errors import UsageError
-from hilt.frontends.terminal import one_line
+from hilt.frontends.terminal import clean, one_line
 from hilt.model.masking import Mask
 from hilt.model.models import ModelInfo
 from hilt.sessions.disk import Durability
@@ -52,9 +52,9 @@ def pick(store: SessionStore, cwd: Path) -> Path:
         raise UsageError("there is no session of this directory to resume", hint="leave out -r to begin one")
     for number, summary in enumerate(found, 1):
         title = one_line(summary.title, 80)
-        sys.stderr.write(f"{number:3}  {summary.updated.astimezone():%Y-%m-%d %H:%M}  {title}\n")
+        sys.stderr.write(clean(f"{number:3}  {summary.updated.astimezone():%Y-%m-%d %H:%M}  {title}\n"))
     if len(every) > len(found):
-        sys.stderr.write(f"     … and {len(every) - len(found)} older ones: hilt sessions list --here\n")
+        sys.stderr.write(clean(f"     … and {len(every) - len(found)} older ones: hilt sessions list --here\n"))
     sys.stderr.write("pick #: ")
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()

@@ -12,7 +12,7 @@ from hilt.cli.flags import Parser
 from hilt.cli.home import Home
 from hilt.errors import UsageError
 from hilt.frontends.encode import json_line, message_json, usage_json
-from hilt.frontends.terminal import clean, one_line
+from hilt.frontends.terminal import clean, hanging, json_for_stdout, one_line
 from hilt.model.content import Text, ToolCall, text_of
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, UserMessage
 from hilt.sessions import portable
@@ -29,7 +29,8 @@ def run(argv: list[str]) -> int:
     store = SessionStore(Home.find().sessions)
     verb: Callable[[SessionStore, argparse.Namespace], tuple[Any, str]] = _VERBS[options.verb]
     value, text = verb(store, options)
-    sys.stdout.write(json_line(value).decode() + "\n" if options.json else clean(text).rstrip("\n") + "\n")
+    shown = json_for_stdout(json_line(value)).decode() if options.json else clean(text).rstrip("\n")
+    sys.stdout.write(shown + "\n")
     return 0
 
 
@@ -67,7 +68,7 @@ def _list(store: SessionStore, options: argparse.Namespace) -> tuple[Any, str]:
     lines = [
         f"{summary.id[:8]}  {summary.updated.astimezone():%Y-%m-%d %H:%M}  {summary.messages:4}  "
         + one_line(summary.title or "(no title)", 80)
-        + ("" if options.here else f"  ({_short(summary.cwd)})")
+        + ("" if options.here else f"  ({one_line(_short(summary.cwd), 200)})")
         for summary in found
     ]
     empty = "no sessions of this directory yet" if options.here else "no sessions yet"
@@ -126,7 +127,7 @@ def _delete(store: SessionStore, options: argparse.Namespace) -> tuple[Any, str]
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError("delete asks before it deletes, and there is nobody to ask", hint="add --yes")
-        sys.stderr.write(f"delete {path.name} ({one_line(title, 60)})? [y/N] ")
+        sys.stderr.write(f"delete {one_line(path.name, 80)} ({one_line(title, 60)})? [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             return {**facts, "deleted": False}, "kept"
@@ -137,7 +138,7 @@ def _delete(store: SessionStore, options: argparse.Namespace) -> tuple[Any, str]
 def _read(store: SessionStore, id_: str) -> SessionLog:
     log = SessionLog.open(store.find(id_), writable=False)
     for note in log.recovered:
-        sys.stderr.write(f"hilt: {clean(note)}\n")
+        sys.stderr.write(clean(f"hilt: {hanging(note)}\n"))
     return log
 
 
@@ -157,14 +158,14 @@ def _spoken(message: Message) -> str:
             return "> " + text_of(content, "\n").replace("\n", "\n> ")
         case AssistantMessage():
             parts = [
-                block.text if isinstance(block, Text) else f"→ {block.name} {one_line(str(block.args), 120)}"
+                block.text if isinstance(block, Text) else one_line(f"→ {block.name} {block.args}", 120)
                 for block in message.seen
                 if isinstance(block, Text | ToolCall)
             ]
             return "\n".join(parts)
         case ToolMessage(results=results):
             return "\n".join(
-                f"{'✗' if result.is_error else '✓'} {result.name}: {one_line(text_of(result.content, ' '), 200)}"
+                ("✗ " if result.is_error else "✓ ") + one_line(f"{result.name}: {text_of(result.content, ' ')}", 200)
                 for result in results
             )
 

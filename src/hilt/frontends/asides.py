@@ -2,7 +2,7 @@
 
 import sys
 
-from hilt.frontends.terminal import clean
+from hilt.frontends.terminal import clean, hanging
 from hilt.model.events import Event, ExtensionChanged, Noticed, Notified
 from hilt.model.masking import Mask
 
@@ -11,14 +11,19 @@ def aside(event: Event) -> str:
     """The lines, or nothing when the event is part of what the face shows anyway."""
     match event:
         case Noticed(message=message):
-            return f"hilt: {message}"
+            return f"hilt: {hanging(message)}"
         case Notified(extension=extension, level=level, message=message):
-            return "\n".join(f"[{extension}] {level}: {line}" for line in message.split("\n"))
+            return signed(f"[{extension}] {level}:", message)
         case ExtensionChanged(extension=extension, state="failed", reason=reason):
-            return f"hilt: extension {extension} is not running: {reason}"
+            return f"hilt: extension {extension} is not running: {hanging(reason)}"
         case ExtensionChanged(extension=extension, state="restarting", reason=reason):
-            return f"hilt: extension {extension} {reason} and is being restarted"
+            return f"hilt: extension {extension} {hanging(reason)} and is being restarted"
     return ""
+
+
+def signed(owner: str, text: str) -> str:
+    """Each line with the name of whose words they are."""
+    return "\n".join(f"{owner} {line}" for line in text.split("\n"))
 
 
 class Asides:

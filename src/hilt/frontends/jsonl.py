@@ -7,6 +7,7 @@ from hilt.frontends.asides import Asides
 from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.masked import Masked
 from hilt.frontends.oneshot import perform
+from hilt.frontends.terminal import json_for_stdout
 from hilt.model.events import Event
 from hilt.model.masking import Mask
 from hilt.transport.stdio import LineWriter
@@ -22,7 +23,7 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
             return
         # At one go: an event must not be lost when its sender is cancelled behind the text released for it.
         if lines := [mask.line(json_line(event_json(shown))) for shown in masked.show(event)]:
-            await writer.send(b"\n".join(lines))
+            await writer.send(json_for_stdout(b"\n".join(lines)))
         if writer.broken:
             session.abort()  # also when it broke before there was anything to stop
 

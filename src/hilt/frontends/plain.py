@@ -6,9 +6,9 @@ from typing import TextIO
 
 from hilt.agent.loop import Outcome
 from hilt.agent.session import Session
-from hilt.frontends.asides import aside
+from hilt.frontends.asides import aside, signed
 from hilt.frontends.oneshot import perform
-from hilt.frontends.terminal import clean, one_line
+from hilt.frontends.terminal import clean, hanging, one_line
 from hilt.model.content import Args, Image, Text, ToolCall, text_of
 from hilt.model.events import (
     AssistantMessageAdded,
@@ -67,25 +67,26 @@ class Progress:
             case AssistantReplaced(suppressed=suppressed):
                 self.suppressed = suppressed
             case ToolCalled(name=name, args=args):
-                self.say(f"→ {name} {_gist(args)}".rstrip())
+                self.say(hanging(f"→ {name} {_gist(args)}".rstrip()))
             case ToolResultAdded():
                 self._result(event)
             case Retrying():
-                self.say(f"retry {event.attempt} of {event.attempts} in {event.delay_ms / 1000:.1f} s: {event.reason}")
+                delay = f"{event.delay_ms / 1000:.1f} s"
+                self.say(hanging(f"retry {event.attempt} of {event.attempts} in {delay}: {event.reason}"))
             case CompactionStarted(tokens=tokens):
                 self.say(f"compacting the conversation (about {tokens} tokens)…")
             case CompactionDone():
                 self.say("compacted; the session file keeps the whole of it")
             case Displayed(extension=extension, text=text) if not self._answers():
-                self.say("\n".join(f"[{extension}] {line}" for line in text.split("\n")))
+                self.say(signed(f"[{extension}]", text))
             case Inserted(extension=extension, text=text):
-                self.say(f"[{extension}] for your input: {text}")
+                self.say(signed(f"[{extension}] for your input:", text))
             case Intercepted(outcome="blocked"):
                 self._blocked(event)
             case Intercepted(outcome="changed"):
                 self._changed(event)
             case Failed(message=message, hint=hint):
-                self.say(f"hilt: error: {message}" + (f"\nhint: {hint}" if hint else ""))
+                self.say(f"hilt: error: {hanging(message)}" + (f"\nhint: {hanging(hint)}" if hint else ""))
             case _:
                 if text := aside(event):
                     self.say(text)
@@ -94,12 +95,13 @@ class Progress:
         last = event.decisions[-1]
         if last.decision != "fail":  # of a failure a notice tells
             what = event.name or event.event.replace("_", " ")
-            self.say(f"  ✋ {last.extension} refused {what}: {last.reason}")
+            self.say(hanging(f"  ✋ {last.extension} refused {what}: {last.reason}"))
 
     def _changed(self, event: Intercepted) -> None:
         for decided in event.decisions:
             if decided.decision == "rewrite":
-                self.say(f"  ✎ {decided.extension} changed the arguments of {event.name}: {_gist(decided.changed)}")
+                gist = _gist(decided.changed)
+                self.say(hanging(f"  ✎ {decided.extension} changed the arguments of {event.name}: {gist}"))
             elif decided.decision == "replace" and event.event == "assistant_message":
                 self.say(f"hilt: {decided.extension} replaced what the model said")
 
@@ -110,7 +112,7 @@ class Progress:
         if len(lines) > _RESULT_LINES:
             self.say(f"  … {len(lines) - _RESULT_LINES} more lines")
         if event.is_error:
-            self.say(f"  ✗ {event.name} did not succeed")
+            self.say(hanging(f"  ✗ {event.name} did not succeed"))
 
     def say(self, text: str) -> None:
         _write(self._out, self._mask.text(clean(text)) + "\n")

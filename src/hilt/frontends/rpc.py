@@ -18,6 +18,7 @@ from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.masked import Masked
 from hilt.frontends.rpc_commands import COMMANDS, Later, Order, Reply, RpcCommand, RpcParts
 from hilt.frontends.rpc_requests import Envelope
+from hilt.frontends.terminal import json_for_stdout
 from hilt.model.events import Event
 from hilt.transport.lines import TooLong
 from hilt.transport.stdio import LineWriter, read_lines
@@ -91,7 +92,7 @@ class RpcServer:
     async def _send(self, *values: dict[str, Any]) -> None:
         # At one go: an event must not be lost when its sender is cancelled behind the text released for it.
         if lines := [self.parts.mask.line(json_line(value)) for value in values]:
-            await self._writer.send(b"\n".join(lines))
+            await self._writer.send(json_for_stdout(b"\n".join(lines)))
 
     async def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
