@@ -79,7 +79,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 
 
 def test_what_nobody_knows_is_passed_over_however_odd(tmp_path: Path) -> None:
-    content = b'{"name": "demo", "exec": "x", "permissions": 5, "odd": {"a": [1e999, 1' + b"0" * 9999 + b"]}}"
+    content = b'{"name": "demo", "exec": "x", "rights": 5, "odd": {"a": [1e999, 1' + b"0" * 9999 + b"]}}"
     assert read_manifest(put(tmp_path, content)) == Manifest("demo", exec="x")
 
 

@@ -1,40 +1,51 @@
-"""`extension.json` as a value: what an extension says of itself, and the command line that follows from it.
+"""A manifest as a value: what an extension says of itself, and the command line that follows from it.
 
-Owns the rules of the file. It is read as the reference host reads it (keys in any case, `null` for "not said", keys
-nobody knows passed over), and what is wrong with it is said field by field. Which files are read is `discovery`'s.
+Owns the rules of `extension.json` and of `manifest.yaml`, which one dialect each goes by. They are read as their
+reference hosts read them (keys in any case, `null` for "not said", keys nobody knows passed over), and what is wrong
+is said field by field. Which files are read is `discovery`'s.
 """
 
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from hilt.errors import ManifestError
+from hilt.model.extensions import Dialect
 from hilt.model.verdicts import OnFailure
+from hilt.packages import permissions
+from hilt.packages.lookup import look_up
+from hilt.packages.members import Members, json_members, quoted, read_file, shown, yaml_members
 
 MANIFEST = "extension.json"
+YAML_MANIFEST = "manifest.yaml"
+MANIFESTS = (MANIFEST, YAML_MANIFEST)
+"""In a directory that has both, the first counts."""
+
 DataDir: TypeAlias = Literal["shared", "separate"]
 """`shared`: its state lies beside its code, as existing extensions expect."""
+SandboxLevel: TypeAlias = Literal["off", "standard", "strict"]
 
 _LARGEST = 1024 * 1024
+_LARGEST_YAML = 64 * 1024
+"""Reading it takes a second a megabyte, and twice the memory of that."""
 _LONGEST_NAME = 64
-_LONGEST_SHOWN = 80
+_MOST_PERMISSIONS = 64
 _FARTHEST_PRIORITY = 1_000_000
 _MOST = 1_000_000
 _GRAMMAR = '[A-Za-z0-9][A-Za-z0-9._-]{0,63}, not ending in "."'
-_BOM = b"\xef\xbb\xbf"
+_OWN = "hilt"
 _EXAMPLE = '{"name": "demo", "exec": "./run.py"}'
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""All that decoding can raise."""
+_YAML_EXAMPLE = "name: demo, then runtime: python and entry: main.py on lines of their own"
+_RUNTIMES = {"bun": ("bun", "run"), "node": ("node",), "deno": ("deno", "run", "--allow-all"), "python": ("python3",)}
+"""By the word in `manifest.yaml`, the program and what comes before the entry."""
 
 _ON_FAILURE: Mapping[str, OnFailure] = {"block": "block", "ask": "ask", "allow": "allow"}
 _DATA_DIR: Mapping[str, DataDir] = {"shared": "shared", "separate": "separate"}
-
-_Value = TypeVar("_Value")
+_SANDBOX: Mapping[str, SandboxLevel] = {"standard": "standard", "strict": "strict"}
+"""An author can ask to be confined, never not to be."""
 
 
 class Guard(Struct, frozen=True):
@@ -51,7 +62,7 @@ class Limits(Struct, frozen=True):
     """What each of its processes may use; None is as much as the user may. No number suits all languages."""
 
     memory_mb: int | None = None
-    """Of address space, which some runtimes reserve far more of than they use."""
+    """Of memory it can write to, threads' stacks included; address space that is only reserved does not count."""
     processes: int | None = None
     """Of the user's, all programs together: that is how the kernel counts. Has no effect on root."""
     open_files: int | None = None
@@ -80,20 +91,64 @@ class Manifest(Struct, frozen=True):
     data_dir: DataDir = "shared"
     skills: tuple[str, ...] = ()
     limits: Limits = Limits()
+    permissions: tuple[str, ...] | None = None
+    """What it asks for; None when it does not say, and then it may do what the user may."""
+    sandbox: SandboxLevel | None = None
+    """How strictly it asks to be confined at least."""
+    dialect: Dialect = "frames"
+    entry: str = ""
+    """The script that `exec` runs, in the jsonrpc dialect."""
 
 
 _UNSAID, _UNSAID_GUARD = Manifest(""), Guard()
 """What holds without a word about it."""
 
 
+def manifest_file(directory: Path) -> Path | None:
+    """The one that counts, whatever it is: not even a link that leads nowhere is passed over. Raises `OSError`."""
+    for name in MANIFESTS:
+        try:
+            (directory / name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        return directory / name
+    return None
+
+
 def read_manifest(directory: Path) -> Manifest:
     """Read and check it, without ever blocking on it. Raises `ManifestError` that says everything that is wrong."""
     path = directory / MANIFEST
-    members = _Members(_object(path, _content(path)))
+    try:
+        path = manifest_file(directory) or path
+    except OSError:
+        pass  # reading it will say so
+    return parse_manifest(path, manifest_bytes(path))
+
+
+def manifest_bytes(path: Path) -> bytes:
+    """What stands in it, unread. Raises `ManifestError`."""
+    if path.name == YAML_MANIFEST:
+        return read_file(path, _LARGEST_YAML, _YAML_EXAMPLE)
+    return read_file(path, _LARGEST, _EXAMPLE)
+
+
+def parse_manifest(path: Path, data: bytes) -> Manifest:
+    """The same of what was read from it. Raises `ManifestError`."""
+    if path.name == YAML_MANIFEST:
+        return _manifest(Members(yaml_members(path, data, _YAML_EXAMPLE), loose=True), path, path.parent, "jsonrpc")
+    return _manifest(Members(json_members(path, data, _EXAMPLE)), path, path.parent, "frames")
+
+
+def manifest_of(values: Mapping[str, object], file: Path, name: str) -> Manifest:
+    """The manifest of a program that says itself what would stand in a file. Raises `ManifestError`."""
+    return _manifest(Members({"name": name, **values, "exec": str(file)}), file, file.parent, "frames")
+
+
+def _manifest(members: Members, path: Path, directory: Path, dialect: Dialect) -> Manifest:
     manifest = Manifest(
         name=_name(members, directory),
         version=members.text("version"),
-        exec=members.text("exec"),
+        exec=members.text("exec" if dialect == "frames" else "runtime"),
         args=members.texts("args"),
         language=members.text("language"),
         description=members.text("description"),
@@ -106,8 +161,14 @@ def read_manifest(directory: Path) -> Manifest:
         data_dir=members.choice("data_dir", _DATA_DIR) or _UNSAID.data_dir,
         skills=members.texts("skills"),
         limits=_limits(members),
+        permissions=_permissions(members),
+        sandbox=members.choice("sandbox", _SANDBOX),
+        dialect=dialect,
+        entry=members.text("entry") if dialect == "jsonrpc" else "",
     )
-    if not (manifest.exec or manifest.skills or _has_theme(directory)):
+    if dialect == "jsonrpc" and not manifest.exec:
+        members.complain("runtime", "is missing", "write runtime: python, bun, node, deno, or the path of a program")
+    elif not (manifest.exec or manifest.skills or _has_theme(directory)):
         members.complain("exec", "is missing", 'name the program to run, as in "exec": "./run.py"')
     if members.wrong:
         messages, hints = zip(*members.wrong.values(), strict=True)
@@ -117,25 +178,28 @@ def read_manifest(directory: Path) -> Manifest:
 
 def resolve_exec(manifest: Manifest, directory: Path, path: str) -> tuple[str, ...]:
     """The command line. Raises `ManifestError` when a bare word is not on `path`; other programs are not looked at."""
+    if manifest.dialect == "jsonrpc":
+        entry = (str(directory / manifest.entry),) if manifest.entry else ()
+        if manifest.exec not in _RUNTIMES:
+            return (str(directory / manifest.exec), *entry)  # an absolute one stays as it is
+        word, *before = _RUNTIMES[manifest.exec]
+        return (_looked_up(word, manifest, directory, path), *before, *(entry or (str(directory),)))
     program = manifest.exec
     if "/" in program or program in (".", ".."):
-        return (str(directory / program), *manifest.args)  # an absolute one stays as it is
-    if found := on_path(program, path):
-        return (found, *manifest.args)
-    raise ManifestError(
-        f'{shown(directory / MANIFEST)}: "exec": {_quoted(program)} is not on PATH',
-        hint=f'install {_quoted(program)}, or give its path, as in "exec": "./{_quoted(program)}"',
-        extension=manifest.name,
-    )
+        return (str(directory / program), *manifest.args)
+    return (_looked_up(program, manifest, directory, path), *manifest.args)
 
 
-def on_path(word: str, path: str) -> str | None:
-    """The program of that name. Relative entries of PATH do not count: what they find depends on where one stands."""
-    for folder in path.split(os.pathsep):
-        candidate = Path(folder, word)
-        if candidate.is_absolute() and os.access(candidate, os.X_OK) and candidate.is_file():
-            return str(candidate)
-    return None
+def _looked_up(word: str, manifest: Manifest, directory: Path, path: str) -> str:
+    lookup = look_up(word, path)
+    if lookup.found:
+        return lookup.found
+    if manifest.dialect == "jsonrpc":
+        field, hint = f"{YAML_MANIFEST}: runtime {quoted(manifest.exec)}", f"install {quoted(word)}"
+    else:
+        field = f'{MANIFEST}: "exec": {quoted(word)}'
+        hint = f'install {quoted(word)}, or give its path, as in "exec": "./{quoted(word)}"'
+    raise ManifestError(f"{shown(directory)}/{field} is not on PATH{lookup.but}", hint=hint, extension=manifest.name)
 
 
 def is_name(text: str) -> bool:
@@ -151,110 +215,22 @@ def as_name(text: str) -> str:
     return fitted.lstrip("._-")[:_LONGEST_NAME].rstrip(".")
 
 
-def shown(text: str | Path) -> str:
-    """A path or word as a message may carry it: whatever bytes a stranger chose, they are printable and UTF-8."""
-    plain = str(text)
-    return plain if plain.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in plain)
-
-
-class _Members:
-    """The members of a JSON object, asked for one by one. What is wrong with them is collected, not raised."""
-
-    def __init__(self, members: Mapping[str, Raw], within: str = "") -> None:
-        # The exact spelling comes last, so it wins.
-        self._members = {key.casefold(): raw for key, raw in members.items()} | dict(members)
-        self._within = within
-        self.wrong: dict[str, tuple[str, str]] = {}
-        """By member, a message and a hint."""
-
-    def complain(self, key: str, message: str, hint: str) -> None:
-        """The first complaint about a member stands: others would only follow from it."""
-        label = f"{self._within}.{key}" if self._within else f'"{key}"'
-        self.wrong.setdefault(label, (f"{label} {message}", hint))
-
-    def text(self, key: str) -> str:
-        value = self._value(key)
-        if value is None:
-            return ""
-        if isinstance(value, str) and "\0" not in value:
-            return value
-        return self._refuse(key, "a string", _kind(value), "", f'write "{key}": "…"')
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        hint = f'write "{key}": ["…", "…"]'
-        match self._value(key):
-            case None:
-                return ()
-            case list() as items:
-                odd = [at for at, item in enumerate(items) if not isinstance(item, str) or "\0" in item]
-                if not odd:
-                    return tuple(items)
-                found = f"{_kind(items[odd[0]])} in place {odd[0] + 1}"
-                return self._refuse(key, "a list of strings", found, (), hint)
-            case value:
-                return self._refuse(key, "a list of strings", _kind(value), (), hint)
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        value = self._value(key)
-        if value is None or isinstance(value, bool):
-            return default if value is None else value
-        return self._refuse(key, "true or false", _kind(value), default, f'write "{key}": true, without quotes')
-
-    def number(self, key: str, default: _Value, lowest: int, highest: int) -> int | _Value:
-        value = self._value(key)
-        if value is None:
-            return default
-        if type(value) is int and lowest <= value <= highest:  # a bool is an int, too
-            return value
-        found = _quoted(str(value)) if type(value) in (int, float) else _kind(value)
-        expected = f"a whole number from {lowest} to {highest}"
-        hint = f'write "{key}": {default}, which is what holds without it'
-        return self._refuse(key, expected, found, default, hint if default is not None else f'correct "{key}"')
-
-    def choice(self, key: str, options: Mapping[str, _Value]) -> _Value | None:
-        value = self._value(key)
-        if value is None:
-            return None
-        if isinstance(value, str) and value in options:
-            return options[value]
-        expected = "one of " + ", ".join(f'"{option}"' for option in options)
-        found = f'"{_quoted(value)}"' if isinstance(value, str) else _kind(value)
-        return self._refuse(key, expected, found, None, f'write "{key}": "{next(iter(options))}"')
-
-    def inner(self, key: str) -> "_Members | None":
-        value = self._value(key)
-        if value is None:
-            return None
-        if isinstance(value, dict):
-            inner = _Members(msgspec.json.decode(self._members[key], type=dict[str, Raw]), key)
-            inner.wrong = self.wrong
-            return inner
-        return self._refuse(key, "an object", _kind(value), None, f'write "{key}": {{…}}')
-
-    def _value(self, key: str) -> Any:
-        raw = self._members.get(key)
-        try:
-            return None if raw is None else msgspec.json.decode(raw)
-        except _UNREADABLE as error:
-            self.complain(key, f"cannot be read: {_reason(error)}", f'correct or remove "{key}"')
-            return None
-
-    def _refuse(self, key: str, expected: str, found: str, default: _Value, hint: str) -> _Value:
-        self.complain(key, f"must be {expected}, not {found}", hint)
-        return default
-
-
-def _name(members: _Members, directory: Path) -> str:
+def _name(members: Members, directory: Path) -> str:
     """Empty when there is none that could be used."""
     name = members.text("name")
+    if name.lower() == _OWN:
+        members.complain(
+            "name", f'must not be "{name}": that is who built-ins belong to', f'write "name": "{name}-kit"'
+        )
+        return ""
     if is_name(name):
         return name
-    wrong = f'must match {_GRAMMAR}: "{_quoted(name)}" does not' if name else "is missing"
+    wrong = f'must match {_GRAMMAR}: "{quoted(name)}" does not' if name else "is missing"
     members.complain("name", wrong, f'write "name": "{as_name(name) or as_name(directory.name) or "demo"}"')
     return ""
 
 
-def _guard(members: _Members) -> Guard | None:
+def _guard(members: Members) -> Guard | None:
     guard = members.inner("guard")
     if guard is None:
         return None
@@ -265,7 +241,7 @@ def _guard(members: _Members) -> Guard | None:
     )
 
 
-def _limits(members: _Members) -> Limits:
+def _limits(members: Members) -> Limits:
     limits = members.inner("limits")
     if limits is None:
         return _UNSAID.limits
@@ -278,74 +254,19 @@ def _limits(members: _Members) -> Limits:
     )
 
 
+def _permissions(members: Members) -> tuple[str, ...] | None:
+    if not members.has("permissions"):
+        return None
+    asked = members.texts("permissions")
+    if len(asked) > _MOST_PERMISSIONS:
+        members.complain(
+            "permissions", f"has more than {_MOST_PERMISSIONS} entries", "ask for whole kinds, as in fs.read"
+        )
+    for one in asked:
+        if problem := permissions.problem(one):
+            members.complain("permissions", f'holds "{quoted(one)}", which {problem}', "correct or remove it")
+    return tuple(dict.fromkeys(asked))
+
+
 def _has_theme(directory: Path) -> bool:
     return any(os.access(directory / theme, os.F_OK) for theme in ("theme.json", "themes/theme.json"))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        # Not opened unless it is a regular file: opening a pipe or a device may block or do something.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ManifestError(f"{shown(path)} is not a regular file", hint=f"put a file there, such as {_EXAMPLE}")
-        # Should it have become a pipe meanwhile, reading it so returns at once.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as file:
-            data = file.read(_LARGEST + 1) or b""
-    except FileNotFoundError:
-        raise ManifestError(f"{shown(path)}: there is no such file", hint=f"write one, such as {_EXAMPLE}") from None
-    except OSError as error:
-        raise ManifestError(
-            f"{shown(path)} cannot be read: {error.strerror or error}", hint="check the rights of the file and its disk"
-        ) from error
-    if len(data) > _LARGEST:
-        raise ManifestError(
-            f"{shown(path)} is larger than {_LARGEST} bytes", hint="keep what is not about starting it in another file"
-        )
-    return data
-
-
-def _object(path: Path, data: bytes) -> Mapping[str, Raw]:
-    """Its members unread: what is wrong in one nobody asks for does not matter."""
-    text = data.removeprefix(_BOM)
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{shown(path)} is not UTF-8: {error.reason}", hint="save it as UTF-8") from error
-    try:
-        return msgspec.json.decode(text, type=dict[str, Raw])
-    except msgspec.ValidationError:
-        raise ManifestError(f"{shown(path)} must be a JSON object", hint=f"write {_EXAMPLE}") from None
-    except _UNREADABLE as error:
-        raise ManifestError(
-            f"{shown(path)} is not JSON: {_reason(error, text)}", hint=f"it looks like {_EXAMPLE}"
-        ) from error
-
-
-def _reason(error: Exception, text: bytes = b"") -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    reason, _, position = str(error).removeprefix("JSON is malformed: ").partition(" (byte ")
-    at = position.removesuffix(")")
-    if not text or not at.isdigit():
-        return reason
-    line = text.count(b"\n", 0, int(at)) + 1
-    return f"{reason} in line {line}"
-
-
-def _kind(value: object) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string with a NUL" if "\0" in value else "a string"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
-    return "null"
-
-
-def _quoted(text: str) -> str:
-    """Enough of it to recognise it."""
-    return shown(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")

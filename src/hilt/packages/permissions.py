@@ -46,22 +46,23 @@ class Permissions(Struct, frozen=True):
 
     def allows(self, permission: str) -> bool:
         """Whether it may do this one thing. A path is judged by `paths`."""
-        kind, _, argument = permission.partition(":")
+        kind = permission.partition(":")[0]
         whole = kind if kind in _WHOLE else permission
         if {permission, whole} & set(self.revoked):
             return False
         if {permission, whole} & set(self.granted):
             return True
-        if not argument and any(one.startswith(f"{kind}:") for one in self.granted) and kind in ("net",):
+        if permission == "net" and self._single("net"):
             return True  # no system can be told of single hosts
         return self.full and kind not in CONSENTED
 
     def paths(self, kind: str) -> tuple[str, ...] | None:
         """The paths it may read or write, as they were written; None for all of them."""
-        if self.allows(kind):
-            return None
-        asked = (one for one in self.granted if one.startswith(f"{kind}:") and one not in self.revoked)
-        return tuple(one.partition(":")[2] for one in asked)
+        return None if self.allows(kind) else self._single(kind)
+
+    def withdrawn(self, kind: str) -> tuple[str, ...]:
+        """The paths that were taken away by name, whatever else it may read or write."""
+        return tuple(one.partition(":")[2] for one in self.revoked if one.startswith(f"{kind}:"))
 
     @property
     def confined(self) -> bool:
@@ -69,6 +70,13 @@ class Permissions(Struct, frozen=True):
         return not self.full or any(
             one.partition(":")[0] in ("fs.read", "fs.write", "net", "exec") for one in self.revoked
         )
+
+    def _single(self, kind: str) -> tuple[str, ...]:
+        """The arguments for which it has this, unless it was all taken away."""
+        if kind in self.revoked:
+            return ()
+        mine = (one for one in self.granted if one.startswith(f"{kind}:") and one not in self.revoked)
+        return tuple(one.partition(":")[2] for one in mine)
 
 
 def effective(asked: tuple[str, ...] | None, granted: Iterable[str], revoked: Iterable[str]) -> Permissions:

@@ -1,0 +1,52 @@
+"""What the user decided about one extension, in `config.toml`: the last word on everything its manifest asks for."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from hilt.packages.manifest import Limits, Manifest, SandboxLevel
+from hilt.packages.permissions import Permissions, effective, problem
+
+Kind = Literal["tool", "command", "shortcut", "section", "guard"]
+_KINDS: tuple[Kind, ...] = ("tool", "command", "shortcut", "section", "guard")
+STRICTNESS: tuple[SandboxLevel, ...] = ("off", "standard", "strict")
+"""The strictest last."""
+
+
+class Choices(Struct, frozen=True, forbid_unknown_fields=True):
+    enabled: bool | None = None
+    """None leaves it to the manifest."""
+    off: tuple[str, ...] = ()
+    """Parts of it that are switched off: `tool:NAME`, `command:NAME`, `guard:EVENT`, or `guard` for all of them."""
+    grants: tuple[str, ...] = ()
+    revoked: tuple[str, ...] = ()
+    sandbox: SandboxLevel | None = None
+    limits: Limits = Limits()
+    nice: Annotated[int, Meta(ge=0, le=19)] | None = None
+    """How far its processes stand back for others."""
+
+    def __post_init__(self) -> None:
+        for part in self.off:
+            kind, colon, name = part.partition(":")
+            if kind not in _KINDS or bool(colon) != bool(name):
+                raise ValueError(f'off: "{part}" is not one of {", ".join(f"{one}:NAME" for one in _KINDS)}')
+        for permission in (*self.grants, *self.revoked):
+            if wrong := problem(permission):
+                raise ValueError(f'"{permission}" {wrong}')
+
+
+NONE = Choices()
+
+
+def permissions_of(manifest: Manifest, choices: Choices) -> Permissions:
+    return effective(manifest.permissions, choices.grants, choices.revoked)
+
+
+def sandbox_of(manifest: Manifest, choices: Choices, *, stranger: bool) -> SandboxLevel:
+    """How strictly it is confined. `stranger`: it came with a project, not by the user's own choice."""
+    if choices.sandbox == "off":
+        return "off"
+    usual: SandboxLevel = "off"
+    if permissions_of(manifest, choices).confined:
+        usual = "strict" if stranger else "standard"
+    return max((choices.sandbox or usual, manifest.sandbox or "off"), key=STRICTNESS.index)
