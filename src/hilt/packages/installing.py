@@ -1,0 +1,355 @@
+"""Getting an extension onto the user's shelf, replacing it and taking it away again: the operations, as values.
+
+First everything is staged, in a private directory beside the others: fetched, copied or unpacked, checked, and shown to
+whoever asks. What was shown is what is kept, by one rename. Nothing here asks or prints. How a change survives being
+interrupted is `shelf`'s business.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+from msgspec import Struct
+
+from hilt.errors import ManifestError, PackageError
+from hilt.packages.carrying import carry
+from hilt.packages.lock import Entry, Kind, Lock
+from hilt.packages.manifest import MANIFEST, Manifest, read_manifest, resolve_exec
+from hilt.packages.members import shown
+from hilt.packages.oddities import Oddity, oddities_of
+from hilt.packages.shelf import Shelf
+from hilt.packages.sources import Archive, Directory, File, Git, Source
+from hilt.packages.trees import Changes, Tree, changes, copy_file, copy_tree, read_tree
+from hilt.packages.verifying import verify
+
+
+class Difference(Struct, frozen=True):
+    """What an update would change, against what the user agreed to."""
+
+    files: Changes
+    version: tuple[str, str]
+    """Before and after, as are the others."""
+    command: tuple[tuple[str, ...], tuple[str, ...]]
+    commit: tuple[str, str]
+    permissions_added: tuple[str, ...] = ()
+    permissions_removed: tuple[str, ...] = ()
+    full_access: bool = False
+    """It has no list of permissions any more, and so may do whatever the user may."""
+    tampered: Changes = Changes()
+    """What of the installed files is not as it was installed, and will be replaced; a copy is kept."""
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.tampered or self.command[0] != self.command[1])
+
+
+class Staged:
+    """One that is ready to be kept, and what is to be known of it."""
+
+    def __init__(self, shelf: Shelf, where: Path, tree: Tree, path: str, entry: Entry) -> None:
+        self.where = where
+        """Its files, until it is kept."""
+        self.tree = tree
+        self.manifest = _manifest(where, entry.source)
+        self.oddities: tuple[Oddity, ...] = oddities_of(where, tree)
+        self.command = _command(self.manifest, shelf.extensions / self.manifest.name, path)
+        """Exactly what it will be started as; empty for one that only brings files."""
+        self._shelf = shelf
+        self.entry = msgspec.structs.replace(
+            entry,
+            version=self.manifest.version,
+            permissions=self.manifest.permissions,
+            command=self.command,
+            tree=tree,
+        )
+        """As it will stand in the lock."""
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    def keep(self) -> Entry:
+        """Install it. Raises `PackageError` when there is one of that name."""
+        with self._shelf.changing() as lock:
+            lock = _vacant(self._shelf, lock, self.name)
+            self._shelf.put(lock, self.name, self.where, self.entry)
+        return self.entry
+
+    def difference(self) -> Difference:
+        """Against the installed one of that name. Raises `PackageError` when there is none that hilt installed."""
+        return self._difference(self._before(Lock.load(self._shelf.lock)))
+
+    def replace(self) -> tuple[str, ...]:
+        """Take the place of the installed one; what was put beside its code is carried over.
+
+        Gives the paths of what could not stay where it was: files that were changed by hand, or that could be run, or
+        whose place the new version takes. Copies of them lie in a folder `before-update-…`.
+        """
+        with self._shelf.changing() as lock:
+            entry = self._before(lock)
+            aside = carry(self._shelf.extensions / self.name, entry, self.where, self.tree)
+            self._shelf.put(lock, self.name, self.where, self.entry)
+        return aside
+
+    def _before(self, lock: Lock) -> Entry:
+        entry = _known(self._shelf, lock, self.name)
+        source_of(entry)  # which a link has none of
+        return entry
+
+    def _difference(self, before: Entry) -> Difference:
+        old, new = before.permissions, self.manifest.permissions
+        return Difference(
+            files=changes(before.tree.files, self.tree.files),
+            version=(before.version, self.manifest.version),
+            command=(before.command, self.command),
+            commit=(before.commit, self.entry.commit),
+            permissions_added=tuple(one for one in new or () if old is not None and one not in old),
+            permissions_removed=tuple(one for one in old or () if new is not None and one not in new),
+            full_access=new is None and old is not None,
+            tampered=verify(before, self._shelf.extensions / self.name),
+        )
+
+
+@contextmanager
+def staged(
+    source: Source,
+    shelf: Shelf,
+    *,
+    given: str,
+    path: str,
+    progress: Callable[[str], None] = lambda _: None,
+    python: Path | None = None,
+    expected: Entry | None = None,
+) -> Iterator[Staged]:
+    """Get it, check it, and have it removed again at the end of the block unless it was kept.
+
+    `given` is how the user named it, `path` where programs are looked for, `python` the interpreter that has what a
+    single file depends on. With `expected`, it must be what that entry says, to the bit. Raises `PackageError` and
+    `ManifestError`.
+    """
+    with shelf.staging() as place:
+        where = place / "tree"
+        commit = _fill(source, where, path, progress, python, expected)
+        tree = read_tree(where)
+        if expected and expected.tree.hash != tree.hash:
+            raise PackageError(
+                f"{shown(given)} is not what was installed: {_told(changes(expected.tree.files, tree.files))}",
+                hint="look at what changed before you update it",
+            )
+        yield Staged(shelf, where, tree, path, _entry(source, given, commit))
+
+
+def source_of(entry: Entry) -> Source:
+    """Where an update of it comes from. Raises `PackageError` for a link."""
+    place = Path(entry.url)
+    match entry.kind:
+        case "directory":
+            return Directory(place)
+        case "file":
+            return File(place)
+        case "archive":
+            return Archive(place)
+        case "git":
+            return Git(entry.url, entry.ref, local=entry.url.startswith(("/", "file://")))
+        case "link":
+            raise PackageError(
+                f"{shown(entry.url)} is linked, not copied", hint="it is yours to change: there is nothing to update"
+            )
+        case unknown:
+            assert_never(unknown)
+
+
+def moved(entry: Entry) -> str:
+    """The commit its ref means now, when that is another one; empty otherwise. Asks the repository."""
+    if entry.kind != "git":
+        return ""
+    from hilt.packages.git import resolve
+
+    source = source_of(entry)
+    assert isinstance(source, Git)
+    commit = resolve(source)
+    return commit if commit != entry.commit else ""
+
+
+def remove(shelf: Shelf, name: str) -> Entry:
+    """Take it away with all that lies beside its code, or only the link to it. Raises `PackageError`."""
+    with shelf.changing() as lock:
+        entry = _known(shelf, lock, name, missing_is_fine=True)
+        final = shelf.extensions / name
+        if os.path.lexists(final) and not _ours(entry, final):
+            raise PackageError(
+                f"{shown(final)} is not what hilt put there, so it is left alone",
+                hint="move it away first; then only hilt's own note of it is removed",
+            )
+        shelf.take(lock, name)
+    return entry
+
+
+def link(shelf: Shelf, directory: Path, *, given: str, path: str) -> Entry:
+    """Have it run from where it is, as it is at any time: for whoever is writing it. Raises `PackageError`."""
+    place = Path(os.path.realpath(directory))
+    if place.is_relative_to(os.path.realpath(shelf.extensions)):
+        raise PackageError(f"{shown(place)} is among your extensions already", hint="link one from elsewhere")
+    manifest = _manifest(place, given)
+    entry = Entry(
+        kind="link",
+        source=given,
+        installed=_now(),
+        url=str(place),
+        version=manifest.version,
+        command=_command(manifest, shelf.extensions / manifest.name, path),
+        permissions=manifest.permissions,
+    )
+    with shelf.staging() as staging:
+        fresh = staging / "link"
+        fresh.symlink_to(place)
+        with shelf.changing() as lock:
+            lock = _vacant(shelf, lock, manifest.name)
+            shelf.put(lock, manifest.name, fresh, entry)
+    return entry
+
+
+def installed(shelf: Shelf, name: str) -> Entry:
+    """What the lock says of it. Raises `PackageError` when hilt did not install it."""
+    return _known(shelf, Lock.load(shelf.lock), name, missing_is_fine=True)
+
+
+# Staging
+
+
+def _fill(
+    source: Source,
+    where: Path,
+    path: str,
+    progress: Callable[[str], None],
+    python: Path | None,
+    expected: Entry | None,
+) -> str:
+    """Make `where` of it. The commit, for a repository."""
+    match source:
+        case Directory():
+            # The user named it, so a link at the end of the name is followed; none is, further in.
+            copy_tree(Path(os.path.realpath(source.path)), where)
+        case File():
+            _fill_with_file(source.path, where, path, python)
+        case Archive():
+            from hilt.packages.archives import unpack
+
+            unpack(source.path, where)
+        case Git():
+            from hilt.packages.git import fetch, resolve
+
+            if expected and (commit := resolve(source)) != expected.commit:
+                raise PackageError(
+                    f"{shown(source.url)}: {shown(source.ref or 'HEAD')} was moved, from {expected.commit} to {commit}",
+                    hint="update it, if that is meant: what changed is shown first",
+                )
+            return fetch(source, where, progress)
+        case unknown:
+            assert_never(unknown)
+    return ""
+
+
+def _fill_with_file(file: Path, where: Path, path: str, python: Path | None) -> None:
+    """A directory that holds just this file, and a manifest which says what the file says of itself."""
+    from hilt.packages.script import hilt_block, read_script, script_command
+
+    copy_file(Path(os.path.realpath(file)), where, file.name)
+    # The copy is read, not what may become of the original meanwhile.
+    script = read_script(where / file.name)
+    command = script_command(script, path, python)
+    runner = command[: command.index(str(where / file.name))]
+    rest = command[len(runner) + 1 :]
+    own = f"./{file.name}"
+    fields = dict(hilt_block(where / file.name)) | {
+        "name": script.manifest.name,
+        # Looked up again at each start, like any other; but an interpreter of its own is that one.
+        "exec": (runner[0] if python else Path(runner[0]).name) if runner else own,
+        "args": [*runner[1:], own, *rest] if runner else list(rest),
+        "language": script.language,
+    }
+    (where / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(fields), indent=2) + b"\n")
+
+
+def _manifest(directory: Path, source: str) -> Manifest:
+    """Checks the name's grammar, too, before any path is made of it."""
+    try:
+        return read_manifest(directory)
+    except ManifestError as error:
+        # The place it has just now means nothing to anybody.
+        raise ManifestError(
+            error.message.replace(f"{shown(directory)}/", f"{shown(source)}: "),
+            hint=error.hint,
+            extension=error.extension,
+        ) from error
+
+
+def _command(manifest: Manifest, directory: Path, path: str) -> tuple[str, ...]:
+    if not manifest.exec:
+        return ()
+    try:
+        return resolve_exec(manifest, directory, path)
+    except ManifestError:
+        # Not on this machine yet; that is said when it is to be started, and no reason not to have it.
+        return (manifest.exec, *manifest.args)
+
+
+def _entry(source: Source, given: str, commit: str) -> Entry:
+    if isinstance(source, Git):
+        return Entry("git", given, _now(), source.url, source.ref, commit)
+    kinds: dict[type[Source], Kind] = {Directory: "directory", File: "file", Archive: "archive"}
+    return Entry(kinds[type(source)], given, _now(), str(source.path))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# What is there already
+
+
+def _vacant(shelf: Shelf, lock: Lock, name: str) -> Lock:
+    """The lock without an entry for something that is gone. Raises `PackageError` when the name is taken."""
+    known = lock.find(name)
+    there = [one for one in os.listdir(shelf.extensions) if one.lower() == name.lower()]  # noqa: PTH208
+    if not there:
+        return lock.without(known) if known else lock
+    if known:
+        raise PackageError(f'"{known}" is installed already', hint=f"hilt ext update {known}")
+    raise PackageError(
+        f"{shown(shelf.extensions / there[0])} is there already, and hilt did not put it there",
+        hint="move it away, or give one of the two another name",
+    )
+
+
+def _known(shelf: Shelf, lock: Lock, name: str, *, missing_is_fine: bool = False) -> Entry:
+    """Never by a name that is none: no path is made of it before it was found in the lock."""
+    entry = lock.entries.get(name)
+    if entry is None:
+        near = lock.find(name)
+        hint = f'did you mean "{near}"?' if near else "hilt changes only what it installed: hilt ext list shows that"
+        raise PackageError(f'"{shown(name)}" was not installed by hilt', hint=hint)
+    if not missing_is_fine and not os.path.lexists(shelf.extensions / name):
+        raise PackageError(f'"{name}" is gone from {shown(shelf.extensions)}', hint="install it again")
+    if not missing_is_fine and not _ours(entry, shelf.extensions / name):
+        raise PackageError(
+            f"{shown(shelf.extensions / name)} is not what hilt put there", hint="move it away, and install it again"
+        )
+    return entry
+
+
+def _ours(entry: Entry, final: Path) -> bool:
+    """Whether it is, however changed, what was installed, and nothing the user put in its place."""
+    if entry.kind == "link":
+        return final.is_symlink()
+    if final.is_symlink() or not final.is_dir():
+        return False
+    return any(os.path.lexists(final / path) for path in entry.tree.files)
+
+
+def _told(difference: Changes) -> str:
+    paths = [*difference.changed, *difference.added, *difference.removed]
+    return ", ".join(map(shown, paths[:5])) + (" and more" if len(paths) > 5 else "")
