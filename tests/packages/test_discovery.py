@@ -37,7 +37,7 @@ class Places:
         return discover(
             [str(flag) for flag in flags],
             self.user,
-            self.project,
+            [self.project],
             only_flags=only_flags,
             path=self.path,
             cwd=self.cwd,
@@ -78,6 +78,21 @@ def test_without_discovery_only_flags_count(places: Places) -> None:
     places.add(places.user / "mine")
     places.add(places.project / "theirs")
     assert names(places.discover(places.add(places.root / "named"), only_flags=True).found) == ["named"]
+
+
+def test_what_comes_with_a_project_has_a_name_that_none_of_the_users_own_can_have(places: Places) -> None:
+    for place in ("a", "b", "c"):
+        places.add(places.root / place / f"of-{place}")
+    places.add(places.root / "b" / "of-a")  # the first place keeps the name
+    projects = [places.root / place for place in ("c", "a", "b")]
+    discovery = discover((), places.user, projects, only_flags=False, path=places.path, cwd=places.cwd)
+    assert [found.name for found in discovery.found] == ["project:of-c", "project:of-a", "project:of-b"]
+    assert [(problem.name, problem.where) for problem in discovery.problems] == [
+        ("project:of-a", str(places.root / "b" / "of-a"))
+    ]
+    places.add(places.user / "mine", name="project:of-c")
+    [wrong] = places.discover().problems
+    assert '"name" must match' in wrong.message
 
 
 def test_a_flag_is_relative_to_the_working_directory_and_knows_the_home(
@@ -169,9 +184,12 @@ def test_of_one_name_the_first_keeps_it_and_the_other_is_a_conflict_of_both_plac
     theirs = places.add(places.project / "a", name="DEMO")
     discovery = places.discover(flagged)
     assert [found.directory for found in discovery.found] == [flagged]
-    assert [problem.where for problem in discovery.problems] == [str(mine), str(theirs)]
+    assert [(problem.name, problem.where) for problem in discovery.problems] == [
+        ("demo", str(mine)),
+        ("project:DEMO", str(theirs)),
+    ]
     for problem in discovery.problems:
-        assert "conflict" in problem.message and problem.hint and problem.name.lower() == "demo"
+        assert "conflict" in problem.message and problem.hint
         assert str(flagged) in problem.message and problem.where in problem.message
     assert [found.directory for found in places.discover().found] == [mine]
 
@@ -262,7 +280,7 @@ def test_a_python_file_need_not_be_executable(places: Places) -> None:
 
 
 def test_a_file_that_cannot_run_or_has_no_name_is_a_problem(places: Places) -> None:
-    plain = places.program(places.cwd / "plain.sh", 0o644)
+    plain = places.program(places.cwd / "plain.txt", 0o644)
     nameless = places.program(places.cwd / "日本")
     first, second = places.discover(plain, nameless).problems
     assert "is not executable" in first.message and first.hint == f"chmod +x {plain}"

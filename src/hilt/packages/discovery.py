@@ -1,26 +1,43 @@
 """Which extensions there are, and who keeps a name that two of them claim: decided before anything runs.
 
-Owns the places, their order and the choice. What a manifest may say is `manifest`'s business, whether a project is
-trusted and when something is started is the host's. Nothing here raises for what a stranger put on the disk, except
-`find_again`, whose caller has an older version to go on with.
+Owns the places, their order and the choice. What a manifest may say is `manifest`'s business, whether what was found
+may run is `screening`'s. Nothing here raises for what a stranger put on the disk, except `find_again`, whose caller
+has an older version to go on with.
 """
 
 import os
 import stat
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from hilt.errors import ManifestError
-from hilt.packages.manifest import MANIFEST, Manifest, as_name, on_path, read_manifest, resolve_exec, shown
+from hilt.model.extensions import Dialect
+from hilt.packages.choices import NONE, Choices, permissions_of, sandbox_of
+from hilt.packages.manifest import (
+    MANIFESTS,
+    Manifest,
+    SandboxLevel,
+    as_name,
+    manifest_file,
+    read_manifest,
+    resolve_exec,
+)
+from hilt.packages.members import shown
+from hilt.packages.permissions import Permissions
 
 Source: TypeAlias = Literal["flag", "user", "project"]
 
+PROJECT = "project:"
+
 _MOST_PER_PLACE = 1000
+_MOST_READ = 512 * 1024
+"""Bytes of a project's manifests: nobody should have to wait for what a stranger put into a folder one enters."""
 _FLAG_HINT = "--ext takes the directory of an extension, or a program"
 
 
@@ -35,11 +52,34 @@ class Found(Struct, frozen=True):
     """Its place among all that have a name to themselves, disabled ones too."""
     file: Path | None = None
     """The program itself, when a flag named one without a manifest."""
+    choices: Choices = NONE
+    origin: Path | None = None
+    """Where it lies, when it runs from a copy."""
+
+    @property
+    def name(self) -> str:
+        """Who it is to everybody. What comes with a project can never be taken for one of the user's own."""
+        return _known_as(self.manifest.name, self.source)
+
+    @property
+    def where(self) -> Path:
+        """The place that people know."""
+        return self.file or self.origin or self.directory
 
     @property
     def runs(self) -> bool:
-        """A flag names an extension, so it runs whatever its manifest says."""
-        return self.source == "flag" or self.manifest.enabled
+        """A flag names an extension, so it runs whatever its manifest and the user's standing choices say."""
+        if self.source == "flag":
+            return True
+        return self.manifest.enabled if self.choices.enabled is None else self.choices.enabled
+
+    @property
+    def permissions(self) -> Permissions:
+        return permissions_of(self.manifest, self.choices)
+
+    @property
+    def sandbox(self) -> SandboxLevel:
+        return sandbox_of(self.manifest, self.choices, stranger=self.source == "project")
 
 
 class Problem(Struct, frozen=True):
@@ -51,6 +91,16 @@ class Problem(Struct, frozen=True):
     hint: str = ""
     name: str = ""
     """The extension's, or what its directory or file suggests."""
+    dialect: Dialect = "frames"
+
+
+class Untrusted(Struct, frozen=True):
+    """One that came with the project and that nobody has allowed to run, as it is now."""
+
+    found: Found
+    reason: str
+    known: bool = False
+    """It was trusted once, and has changed since."""
 
 
 class Discovery(Struct, frozen=True):
@@ -58,6 +108,7 @@ class Discovery(Struct, frozen=True):
     """In the order in which they are loaded."""
     disabled: tuple[Found, ...]
     problems: tuple[Problem, ...]
+    untrusted: tuple[Untrusted, ...] = ()
 
 
 class _Candidate(Struct, frozen=True):
@@ -70,36 +121,51 @@ class _Candidate(Struct, frozen=True):
         return self.file or self.directory
 
 
-def discover(flags: Sequence[str], user: Path, project: Path, *, only_flags: bool, path: str, cwd: Path) -> Discovery:
-    """Look through the flags, then `user` and `project`: two directories of extensions, which need not exist."""
-    search = _Search(path)
+def discover(
+    flags: Sequence[str],
+    user: Path,
+    projects: Sequence[Path],
+    *,
+    only_flags: bool,
+    path: str,
+    cwd: Path,
+    choices: Mapping[str, Choices] = MappingProxyType({}),
+) -> Discovery:
+    """Look through the flags, then `user` and `projects`: directories of extensions, which need not exist."""
+    search = _Search(path, choices)
     for flag in flags:
         search.flag(flag, cwd)
     if not only_flags:
         search.place(user, "user")
-        search.place(project, "project")
+        for project in projects:
+            search.place(project, "project")
     return Discovery(tuple(search.found), tuple(search.disabled), tuple(search.problems))
 
 
 def find_again(found: Found, path: str) -> Found:
     """The same extension as it is on the disk now; it may have been disabled. Raises `ManifestError`."""
-    again = _load(_Candidate(found.directory, found.source, found.file), found.order, path)
-    manifest, name = found.directory / MANIFEST, found.manifest.name
+    directory = found.origin or found.directory
+    candidate = _Candidate(directory, found.source, found.file)
+    again = _load(candidate, found.order, path, {found.name: found.choices})
+    name = found.manifest.name
     if again.manifest.name != name:
         raise ManifestError(
-            f'{shown(manifest)}: "name" is now "{again.manifest.name}", it was "{name}"',
+            f'{shown(found.where)}: "name" is now "{again.manifest.name}", it was "{name}"',
             hint="start hilt anew to load it by its new name, or change it back",
             extension=name,
         )
     if not again.manifest.exec:
-        raise ManifestError(f'{shown(manifest)}: "exec" is gone', hint="name the program to run", extension=name)
+        raise ManifestError(f'{shown(found.where)}: "exec" is gone', hint="name the program to run", extension=name)
     return again
 
 
 class _Search:
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, choices: Mapping[str, Choices]) -> None:
         self._path = path
+        self._choices = choices
         self._seen: set[str] = set()
+        self._read = 0
+        """Bytes of the project's manifests."""
         self._owners: dict[str, Path] = {}
         """By lower-case name, for it becomes a file name and not every file system tells case apart."""
         self.found: list[Found] = []
@@ -120,29 +186,32 @@ class _Search:
         except FileNotFoundError:
             return  # most people have none
         except OSError as error:
-            self._complain(place, f"cannot be read: {error.strerror or error}")
+            self._complain(place, source, f"cannot be read: {error.strerror or error}")
             return
         if len(directories) > _MOST_PER_PLACE:
-            self._complain(place, f"holds more than {_MOST_PER_PLACE} entries, and only so many are looked at")
+            self._complain(place, source, f"holds more than {_MOST_PER_PLACE} entries, and only so many are looked at")
         for directory in directories[:_MOST_PER_PLACE]:
+            if self._read > _MOST_READ:
+                self._complain(place, source, f"holds manifests of more than {_MOST_READ} bytes: the rest is not read")
+                return
             self._look_into(directory, source)
 
     def _look_into(self, directory: Path, source: Source) -> None:
         try:
-            (directory / MANIFEST).lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            if directory.is_symlink() and not directory.exists():
-                self._complain(directory, "is a link that leads nowhere", as_name(directory.name))
+            if file := manifest_file(directory):
+                if source == "project" and file.exists():
+                    self._read += file.stat().st_size
+                self._add(_Candidate(directory, source))
+            elif directory.is_symlink() and not directory.exists():
+                self._complain(directory, source, "is a link that leads nowhere", as_name(directory.name))
         except OSError as error:
-            self._complain(directory, f"cannot be read: {error.strerror or error}", as_name(directory.name))
-        else:
-            self._add(_Candidate(directory, source))
+            self._complain(directory, source, f"cannot be read: {error.strerror or error}", as_name(directory.name))
 
-    def _complain(self, where: Path, why: str, name: str = "") -> None:
-        self._refuse(where, f"{shown(where)} {why}", "correct it, or remove what is not needed", name)
+    def _complain(self, where: Path, source: Source, why: str, name: str = "") -> None:
+        self._refuse(where, source, f"{shown(where)} {why}", "correct it, or remove what is not needed", name)
 
-    def _refuse(self, where: Path, message: str, hint: str, name: str) -> None:
-        self.problems.append(Problem(shown(where), message, hint, name))
+    def _refuse(self, where: Path, source: Source, message: str, hint: str, name: str) -> None:
+        self.problems.append(Problem(shown(where), message, hint, name and _known_as(name, source)))
         # It keeps its name all the same, lest a project's extension take the place of a guard that is broken.
         self._owners.setdefault(name.lower(), where)
 
@@ -152,10 +221,10 @@ class _Search:
             return
         self._seen.add(real)
         try:
-            found = _load(candidate, len(self.found) + len(self.disabled), self._path)
+            found = self._load(candidate)
         except ManifestError as error:
             name = error.extension or as_name(candidate.file.stem if candidate.file else candidate.directory.name)
-            self._refuse(candidate.where, error.message, error.hint, name)
+            self._refuse(candidate.where, candidate.source, error.message, error.hint, name)
             return
         if not found.manifest.exec:
             return
@@ -163,12 +232,25 @@ class _Search:
         if owner is candidate.where:
             (self.found if found.runs else self.disabled).append(found)
         elif found.runs:
-            self._conflict(found.manifest.name, owner, candidate.where)
+            self._conflict(found, owner)
 
-    def _conflict(self, name: str, owner: Path, loser: Path) -> None:
-        message = f'conflict: "{name}" is the name of {shown(owner)} already, so {shown(loser)} is not loaded'
+    def _load(self, candidate: _Candidate) -> Found:
+        return _load(candidate, len(self.found) + len(self.disabled), self._path, self._choices)
+
+    def _conflict(self, loser: Found, owner: Path) -> None:
+        name = f'"{loser.manifest.name}"'
+        message = f"conflict: {name} is the name of {shown(owner)} already, so {shown(loser.where)} is not loaded"
         hint = "rename one of them, or leave one out"
-        self.problems.append(Problem(shown(loser), message, hint, name))
+        self.problems.append(Problem(shown(loser.where), message, hint, loser.name))
+
+
+def _known_as(name: str, source: Source) -> str:
+    return f"{PROJECT}{name}" if source == "project" else name
+
+
+def log_name(name: str) -> str:
+    """The file that holds what an extension says on stderr, and what hilt remarks about it."""
+    return f"ext-{name}.log"
 
 
 def _named(flag: str, cwd: Path) -> _Candidate:
@@ -186,7 +268,7 @@ def _named(flag: str, cwd: Path) -> _Candidate:
         return _Candidate(place, "flag")
     if not stat.S_ISREG(mode):
         raise ManifestError(f"--ext {shown(place)} is neither a directory nor a file", hint=_FLAG_HINT)
-    return _Candidate(place.parent, "flag", None if place.name == MANIFEST else place)
+    return _Candidate(place.parent, "flag", None if place.name in MANIFESTS else place)
 
 
 def _subdirectories(place: Path) -> list[Path]:
@@ -197,32 +279,20 @@ def _subdirectories(place: Path) -> list[Path]:
     return [place / name for name in sorted(names) if not name.startswith(".")]
 
 
-def _load(candidate: _Candidate, order: int, path: str) -> Found:
+def _load(candidate: _Candidate, order: int, path: str, choices: Mapping[str, Choices]) -> Found:
     """Raises `ManifestError`."""
     directory, source, file = candidate.directory, candidate.source, candidate.file
     if file:
-        manifest = Manifest(_stem(file), exec=str(file))
-        return Found(manifest, directory, _command(file, path), source, order, file)
+        from hilt.packages.script import read_script, script_command  # 8 ms, and most have a manifest
+
+        if not os.access(file, os.F_OK):
+            raise ManifestError(f"{shown(file)}: there is no such file", hint=_FLAG_HINT)
+        script = read_script(file)
+        own = choices.get(script.manifest.name, NONE)
+        return Found(script.manifest, directory, script_command(script, path), source, order, file, own)
     manifest = read_manifest(directory)
     found = Found(manifest, directory, (), source, order)
-    if not manifest.exec or not found.runs:
-        return found
-    return Found(manifest, directory, resolve_exec(manifest, directory, path), source, order)
-
-
-def _stem(file: Path) -> str:
-    if name := as_name(file.stem):
-        return name
-    raise ManifestError(
-        f"{shown(file)}: there is no letter or digit in its name to name an extension by", hint="rename the file"
-    )
-
-
-def _command(file: Path, path: str) -> tuple[str, ...]:
-    if not os.access(file, os.F_OK):
-        raise ManifestError(f"{shown(file)}: there is no such file", hint=_FLAG_HINT)
-    if os.access(file, os.X_OK):
-        return (str(file),)
-    if file.suffix == ".py":
-        return (on_path("python3", path) or sys.executable, str(file))
-    raise ManifestError(f"{shown(file)} is not executable", hint=f"chmod +x {shown(file)}")
+    found = msgspec.structs.replace(found, choices=choices.get(found.name, NONE))
+    if not manifest.exec or not found.runs or manifest.dialect == "jsonrpc":
+        return found  # of which none runs, so it does not matter what is on PATH
+    return msgspec.structs.replace(found, argv=resolve_exec(manifest, directory, path))

@@ -1,0 +1,89 @@
+"""Everything about where extensions come from, in one place: found, chosen, screened, and found again."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from hilt.errors import ManifestError, PackageError
+from hilt.packages.choices import Choices
+from hilt.packages.discovery import Discovery, Found, Problem, discover, find_again
+from hilt.packages.members import shown
+from hilt.packages.screening import Gate, told
+
+_UNSPOKEN = "it speaks the jsonrpc dialect, which this version of hilt does not speak yet"
+
+
+class Finder(Struct, frozen=True):
+    flags: tuple[str, ...]
+    user: Path
+    projects: tuple[Path, ...]
+    only_flags: bool
+    path: str
+    cwd: Path
+    choices: Mapping[str, Choices]
+    lock: Path
+    """What hilt installed, and how it was then."""
+    gate: Gate
+    """Before what comes with the project."""
+
+    def all(self) -> Discovery:
+        """Blocks while the files of those that were installed, or that came with the project, are read."""
+        raw = discover(
+            self.flags,
+            self.user,
+            self.projects,
+            only_flags=self.only_flags,
+            path=self.path,
+            cwd=self.cwd,
+            choices=self.choices,
+        )
+        problems = list(raw.problems)
+        mine = [one for one in raw.found if one.source != "project"]
+        sound = self._sound(mine, problems)
+        admitted, barred, failed = self.gate.screen(one for one in raw.found if one.source == "project")
+        found = []
+        for one in (*sound, *admitted):
+            if one.manifest.dialect == "jsonrpc":
+                problems.append(Problem(shown(one.where), f"{shown(one.where)}: {_UNSPOKEN}", "", one.name, "jsonrpc"))
+            else:
+                found.append(one)
+        return Discovery(tuple(found), raw.disabled, (*problems, *failed), tuple(barred))
+
+    def again(self, found: Found) -> Found:
+        """The same extension as it is on the disk now. Raises `ManifestError`."""
+        fresh = find_again(found, self.path)
+        if fresh.source == "project":
+            return self.gate.again(fresh)
+        problems: list[Problem] = []
+        if not self._sound([fresh], problems):
+            raise ManifestError(problems[0].message, hint=problems[0].hint, extension=found.name)
+        return fresh
+
+    def _sound(self, found: list[Found], problems: list[Problem]) -> list[Found]:
+        """Those whose files are as they were installed."""
+        if not self.lock.exists():
+            return found
+        from hilt.packages.lock import Lock  # 5 ms, for nothing where nothing was installed
+        from hilt.packages.shelf import Shelf
+        from hilt.packages.verifying import verify
+
+        try:
+            Shelf(self.user, self.lock).repair()  # what was interrupted must not look like somebody's meddling
+            entries = Lock.load(self.lock).entries
+        except (PackageError, ManifestError) as error:
+            problems.append(Problem(str(self.lock), error.message, error.hint))
+            return [one for one in found if one.source == "flag"]
+        sound = []
+        for one in found:
+            # By the place: what it calls itself may be what was changed.
+            name = one.directory.name
+            entry = entries.get(name) if one.source == "user" else None
+            difference = verify(entry, one.directory) if entry and entry.kind != "link" else None
+            if difference:
+                message = f"{shown(one.where)} is not as it was installed: {told(difference)}"
+                hint = f"`hilt ext update {name}` shows what it would change, and puts it right"
+                problems.append(Problem(shown(one.where), message, hint, name))
+            else:
+                sound.append(one)
+        return sound
