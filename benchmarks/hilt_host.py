@@ -14,7 +14,6 @@ from hilt.agent.interception import Bench, GuardRules, consult
 from hilt.agent.permissions import Permissions
 from hilt.agent.schema import problems
 from hilt.extensions.agent import House, Places
-from hilt.packages.discovery import Discovery, discover
 from hilt.extensions.handshake import Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.model.actions import Action
@@ -22,6 +21,9 @@ from hilt.model.content import Text
 from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.events import Event, TurnStarted
 from hilt.model.verdicts import Question
+from hilt.packages.finder import Finder
+from hilt.packages.screening import Gate
+from hilt.packages.trust import TrustStore
 from hilt.registry.registry import Registry
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import new_meta
@@ -82,16 +84,16 @@ async def _running(
     home: Path, flags: list[str], log: SessionLog, scratch: "tempfile.TemporaryDirectory[str]"
 ) -> AsyncIterator[Hilt]:
     path = os.environ["PATH"]
-
-    def find() -> Discovery:
-        return discover(flags, home, home, only_flags=True, path=path, cwd=home)
-
+    gate = Gate(TrustStore(home / ".trust"), home, home / ".trusted", path)
+    finder = Finder(
+        tuple(flags), home, (), only_flags=True, path=path, cwd=home, choices={}, lock=home / ".lock", gate=gate
+    )
     agent = Nobody()
-    places = Places(home / ".logs", home / ".data", home / ".outputs")
+    places = Places(home, home / ".logs", home / ".data", home / ".outputs")
     house = House(agent, started, places, Surroundings("", "", "/"), attended=False)
     registry = Registry()
     with scratch, log:
-        async with ExtensionHost(find, house, registry, "benchmark", path=path).running() as host:
+        async with ExtensionHost(finder, house, registry, "benchmark").running() as host:
             await host.settled()
             waiting = [status for status in host.statuses() if status.state != "ready"]
             assert not waiting, waiting

@@ -45,7 +45,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def watch(place: Path, stable: float = 0.03) -> Watch:
-    [found] = discover([str(place)], place, place, only_flags=True, path=os.environ["PATH"], cwd=place.parent).found
+    [found] = discover([str(place)], place, [place], only_flags=True, path=os.environ["PATH"], cwd=place.parent).found
     return Watch(found, interval=0.01, stable=stable)
 
 

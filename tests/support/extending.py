@@ -31,7 +31,10 @@ from hilt.model.contributions import Contribution
 from hilt.model.conversation import user_text
 from hilt.model.events import Event, Noticed, ToolResultAdded
 from hilt.model.extensions import ExtensionState, ExtensionStatus
-from hilt.packages.discovery import Discovery, discover
+from hilt.packages.choices import Choices
+from hilt.packages.finder import Finder
+from hilt.packages.screening import Gate
+from hilt.packages.trust import TrustStore
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import Owner
 from hilt.sessions.log import SessionLog
@@ -188,6 +191,7 @@ async def extended(
     opener: Opener = started,
     watch: bool = False,
     settling: float = 3.0,
+    choices: dict[str, Choices] | None = None,
 ) -> AsyncIterator[Extended]:
     """Starts them all and does not wait for any. `offered` is what built-ins offer."""
     flags = [str(one.write(folder / "extensions")) for one in made]
@@ -211,16 +215,24 @@ async def extended(
     house = House(
         Guests(session),
         opener,
-        Places(folder / "logs", folder / "data", folder / "outputs"),
+        Places(folder / "home", folder / "logs", folder / "data", folder / "outputs"),
         Surroundings("script", "script", str(folder)),
         attended,
     )
+    home = folder / "home"
     path = os.environ["PATH"]
-
-    def find() -> Discovery:
-        return discover(flags, folder / "user", folder / "project", only_flags=False, path=path, cwd=folder)
-
-    host = ExtensionHost(find, house, registry, session.parts.log.meta.id, path=path, settling=settling, watch=watch)
+    finder = Finder(
+        flags=tuple(flags),
+        user=folder / "user",
+        projects=(folder / "project",),
+        only_flags=False,
+        path=path,
+        cwd=folder,
+        choices=choices or {},
+        lock=home / "extensions.lock",
+        gate=Gate(TrustStore(home / "trust.json"), folder, home / "trusted", path, open=True),
+    )
+    host = ExtensionHost(finder, house, registry, session.parts.log.meta.id, settling=settling, watch=watch)
     it = Extended(session, host, strict, folder)
     with registry.publish(Owner("hilt", builtin=True), offered), bus.subscribed(it.record), bus.subscribed(host):
         async with host.running():

@@ -121,6 +121,9 @@ class Puppet:
     def last_words(self) -> list[str]:
         return self._words
 
+    def complaints(self) -> str:
+        return "\n".join(self._words)
+
     def remark(self, text: str) -> None:
         self.remarks.append(text)
 

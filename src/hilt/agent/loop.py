@@ -225,7 +225,7 @@ async def _say(run: Run, message: UserMessage) -> None:
     run.transcript.add(message)
     await run.transcript.settle()
     await _warn_if_unsaved(run)
-    await run.emit(UserMessageAdded(message.content, message.time))
+    await run.emit(UserMessageAdded(message.content, message.time, message.extension))
 
 
 async def _deliver(run: Run, ran: Ran) -> None:

@@ -208,6 +208,9 @@ class Session:
         if owned is None:
             raise UsageError(f"unknown command /{name} — type /help to see the list")
         actions = await self._stoppable(owned.command.run(args.strip()), f"/{name}")
+        if by and any(isinstance(action, SetPermissions | SetJail) for action in actions):
+            # Or whoever may type for the user could answer for them whatever they are asked.
+            raise UsageError(f"/{name} is for the user alone: extension {by} may not decide what needs permission")
         if by and self.busy and any(isinstance(action, Clear | SwitchModel | Undo) for action in actions):
             # As if typed: a person would end the turn first.
             self.abort()
@@ -272,7 +275,8 @@ class Session:
             match action:
                 case Prompt(prompt=text):
                     if text.strip():
-                        await (self._submit(text, by) if by else self.prompt(user_text(text)))
+                        whose = "" if source == SELF else source
+                        await (self._submit(text, by) if by else self.prompt(user_text(text, whose)))
                 case Submit(text=text):
                     await self._submit(text, source)
                 case ToolPrompt():
@@ -325,7 +329,7 @@ class Session:
             await self.bus.emit(Inserted(by, text))
         else:
             self._unasked += 1
-            await self.prompt(user_text(text), by=by)
+            await self.prompt(user_text(text, by), by=by)
 
     async def _tool_prompt(self, action: ToolPrompt, source: str, by: str) -> None:
         """Have the model look at what a tool has to say."""

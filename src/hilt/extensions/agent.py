@@ -1,6 +1,6 @@
 """What extensions need of the world: the agent they extend, and programs to talk to. Seams, by role."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -12,6 +12,7 @@ from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
 from hilt.model.events import Event
+from hilt.packages.discovery import Untrusted
 from hilt.transport.channels import Channel
 from hilt.transport.launch import Spec
 from hilt.transport.process import Exit
@@ -46,6 +47,8 @@ class Program(Protocol):
 
     def last_words(self) -> list[str]: ...
 
+    def complaints(self) -> str: ...
+
     def remark(self, text: str) -> None: ...
 
     @property
@@ -56,13 +59,21 @@ Opener: TypeAlias = Callable[[Spec], AbstractAsyncContextManager[Program]]
 """Starts a program for the life of a block. Raises `StartError`."""
 
 
+Consent: TypeAlias = Callable[[tuple[Untrusted, ...]], Awaitable[bool]]
+"""Asks whether what came with the folder may run, and keeps the answer. May take as long as a person takes."""
+
+
 class Places(Struct, frozen=True):
+    root: Path
+    """All that is hilt's own, keys and trust among it."""
     logs: Path
     """Each has its `ext-<name>.log` here."""
     data: Path
     """Where those live that keep their data apart from their code, a directory each."""
     outputs: Path
     """The whole of results that are too long for the model."""
+    environments: Path | None = None
+    """What those that are one file need of Python, a directory each."""
 
 
 class House(Struct, frozen=True):
@@ -74,3 +85,7 @@ class House(Struct, frozen=True):
     surroundings: Surroundings
     attended: bool
     """Whether tools that wait for a person may run."""
+    consent: Consent | None = None
+    """Somebody who can be asked; None where there is nobody."""
+    keys: tuple[str, ...] = ()
+    """Names of the environment variables that hold hilt's own keys."""

@@ -18,16 +18,21 @@ from hilt.errors import (
     ExtensionTimeout,
 )
 from hilt.extensions.agent import House, Program
+from hilt.extensions.capabilities import Capabilities, needed_to_decide, needed_to_do
 from hilt.extensions.chores import Chores, Errands
+from hilt.extensions.confinement import data_directory, make_data_directory
+from hilt.extensions.descriptions import MEMORY
 from hilt.extensions.handshake import Handshake, hello_ack
 from hilt.extensions.inbound import Inbound
 from hilt.extensions.peer import Answer, Peer, Pending
+from hilt.extensions.recollection import Recollection
 from hilt.extensions.registrations import Registrations
 from hilt.extensions.results import bounded
+from hilt.extensions.switches import Switches
 from hilt.model.actions import Action
 from hilt.model.contributions import Contribution, Invocation, ToolOutput
 from hilt.model.events import Noticed
-from hilt.model.verdicts import Question, Verdict
+from hilt.model.verdicts import Allow, Question, Rewrite, Verdict
 from hilt.packages.discovery import Found
 from hilt.transport.lines import TooLong
 from hilt.wire.frames import encode, tool_call_line
@@ -85,7 +90,7 @@ class Tally(Protocol):
 
 class Extension:
     def __init__(self, found: Found, house: House, program: Program, keeper: Keeper, group: asyncio.TaskGroup) -> None:
-        self.name = found.manifest.name
+        self.name = found.name
         self.found = found
         self._house = house
         self._program = program
@@ -94,8 +99,14 @@ class Extension:
         patience = found.manifest.tool_timeout_ms / 1000
         self._call_times = (patience, patience * _PROGRESS_CAP)
         self.peer = Peer(self.name, program.channel, self)
-        self.registrations = Registrations(self)
+        self._capabilities = Capabilities(found.permissions, self.name)
+        self._switches = Switches(found.choices.off)
+        if found.manifest.guard:
+            self._switches.off("guard", "tool_call")  # it is one before it says so
+        self.registrations = Registrations(self, self._capabilities, self._switches, self.report)
         self.chores = Chores(program.channel)
+        memory = house.places.root / MEMORY
+        self.recollection = Recollection(found, memory, lambda: self.registrations.tools, Errands(group), self)
         self._errands = Errands(group)
         self._inbound = Inbound(
             self.name,
@@ -104,6 +115,7 @@ class Extension:
             self.registrations,
             self.chores,
             self._errands,
+            self._capabilities,
             changed=keeper.changed,
             report=self.report,
         )
@@ -207,6 +219,9 @@ class Extension:
         action = command_answer(answer)
         if isinstance(action, CommandFailed):
             raise ExtensionFailure(self.name, f"extension {shown}: {action.message}")
+        if refusal := self._capabilities.refusal(*needed_to_do(action)):
+            self.note(refusal)
+            raise ExtensionFailure(self.name, f"extension {shown}: {refusal}")
         return (action,)
 
     def intercept(self, question: Question, patience: float, tally: Tally) -> "Asked":
@@ -214,7 +229,19 @@ class Extension:
         self._before_asking()
         what = f"{question.event} of {question.tool_name}" if question.tool_name else question.event
         pending = self.peer.ask(EventInterceptResponse, lambda id_: intercept_line(id_, question), what, patience)
-        return Asked(self.name, self.peer, pending, question, tally)
+        return Asked(self, pending, question, tally)
+
+    def permitted(self, verdict: Verdict, question: Question) -> Verdict:
+        """What counts of its verdict. Raises `ExtensionError` where that cannot be left out: a call that it wants to
+        be another one is not a call it allows."""
+        refusal = self._capabilities.refusal(*needed_to_decide(question, verdict))
+        if not refusal:
+            return verdict
+        if isinstance(verdict, Rewrite):
+            self.note(refusal)  # the user is told of every call that went on without its guard
+            raise ExtensionError(self.name, f"it wants other arguments; {refusal}")
+        self.report(refusal)
+        return Allow()
 
     # Telling it
 
@@ -248,8 +275,13 @@ class Extension:
         self.line = _unheard
         self.peer.gone(error)
         self._errands.cancel_all()
+        self.recollection.stop()
         if self._second_look:
             self._second_look.cancel()
+
+    def idle_switches(self) -> tuple[str, ...]:
+        """Parts that the user switched off and that it does not have."""
+        return self._switches.idle
 
     def last_words(self) -> str:
         lines = [line.strip() for line in self._program.last_words()]
@@ -292,19 +324,16 @@ class Extension:
                 self._program.remark(f"before its hello: {one}")
             told = f"{len(stray)} line{'s' * (len(stray) > 1)} before its hello ignored"
             self.report(f"{told}, the first was {stray[0]!r}")
-        if hello.name != self.name:
+        if hello.name != self.found.manifest.name:
             self.report(f"it calls itself {hello.name[:64]!r}; the manifest's name counts")
         self._keeper.trouble()
 
     def _data_dir(self) -> str:
-        if self.found.manifest.data_dir == "shared":
-            return str(self.found.directory)
-        data = self._house.places.data / self.name
         try:
-            data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return str(make_data_directory(self.found, self._house.places))
         except OSError as error:
-            self.report(f"its data_dir {data} cannot be made: {error.strerror or error}")
-        return str(data)
+            self.report(f"its data_dir {error.filename} cannot be made: {error.strerror or error}")
+            return str(data_directory(self.found, self._house.places))
 
     def _check_stuck(self) -> None:
         # One that is busy with a call may well not read meanwhile: then the call's deadline decides.
@@ -356,13 +385,17 @@ class Extension:
 
     def report(self, mistake: str, example: str = "") -> None:
         """Something it did wrong that costs nobody else anything. The user is told once however often it happens."""
-        self._reported += 1
-        if self._reported <= _LOGGED:
-            self._program.remark(f"{mistake}{example}")
+        self.note(f"{mistake}{example}")
         if mistake not in self._told and len(self._told) < _TOLD:
             self._told.add(mistake)
             more = "; what follows is in its log only" if len(self._told) == _TOLD else ""
             self.tell("warn", f"extension {self.name}: {mistake}{example}{more}")
+
+    def note(self, text: str) -> None:
+        """For its log alone, and not without end."""
+        self._reported += 1
+        if self._reported <= _LOGGED:
+            self._program.remark(text)
 
     def tell(self, level: Literal["info", "warn"], message: str) -> None:
         """Tell the user, in its turn."""
@@ -376,9 +409,8 @@ def _unheard(_: bytes) -> None:
 class Asked:
     """A question to an interceptor on its way."""
 
-    def __init__(self, name: str, peer: Peer, pending: Pending, question: Question, tally: Tally) -> None:
-        self._name = name
-        self._peer = peer
+    def __init__(self, extension: Extension, pending: Pending, question: Question, tally: Tally) -> None:
+        self._extension = extension
         self._pending = pending
         self._question = question
         self._tally = tally
@@ -389,7 +421,8 @@ class Asked:
             assert isinstance(answer, EventInterceptResponse)
             decided = verdict(answer, self._question.event)
             if isinstance(decided, Malformed):
-                raise ExtensionProtocolError(self._name, f"{self._name} gave an unusable verdict: {decided.reason}")
+                name = self._extension.name
+                raise ExtensionProtocolError(name, f"{name} gave an unusable verdict: {decided.reason}")
         except asyncio.CancelledError:
             self.discard()
             raise
@@ -397,10 +430,14 @@ class Asked:
             self._tally.missed()
             raise
         self._tally.answered()
-        return decided
+        try:
+            return self._extension.permitted(decided, self._question)
+        except ExtensionError:
+            self._tally.missed()  # but it has answered: one that does so is waited for
+            raise
 
     def discard(self) -> None:
-        self._peer.give_up(self._pending)
+        self._extension.peer.give_up(self._pending)
 
     @property
     def settled(self) -> bool:

@@ -5,7 +5,9 @@ from collections.abc import Generator
 from typing import Any, Protocol
 
 from hilt.errors import ExtensionError, ExtensionGone
+from hilt.extensions.capabilities import needed_to_judge
 from hilt.extensions.extension import Extension
+from hilt.extensions.switches import Switches
 from hilt.model.contributions import Asked, Interceptor
 from hilt.model.verdicts import GuardPolicy, Interceptable, Question, Verdict
 from hilt.packages.discovery import Found
@@ -43,10 +45,12 @@ class Guards:
     def settle(self, found: Found) -> None:
         """A new process: take over what the manifest says of it, and do not hold the last one's failures against it."""
         self._failures = 0
-        self._name = found.manifest.name
+        self._name = found.name
         self._priority = found.manifest.priority
+        self._permissions = found.permissions
         declared = found.manifest.guard
-        self.declared: tuple[Interceptable, ...] = ("tool_call",) if declared else ()
+        off = Switches(found.choices.off).off("guard", "tool_call")
+        self.declared: tuple[Interceptable, ...] = ("tool_call",) if declared and not off else ()
         """What it intercepts even before it has said so."""
         self.policy = (
             GuardPolicy(declared.on_failure, declared.timeout_ms / 1000, declared.required)
@@ -56,7 +60,12 @@ class Guards:
 
     def interceptors(self, events: tuple[Interceptable, ...]) -> tuple[Interceptor, ...]:
         wanted = dict.fromkeys((*self.declared, *events))
-        return tuple(Interceptor(event, self.ask, self._priority, self.policy) for event in wanted)
+        return tuple(Interceptor(event, self.ask, self._priority, self._policy_for(event)) for event in wanted)
+
+    def _policy_for(self, event: Interceptable) -> GuardPolicy:
+        """One that may not change what is said must not be able to hold it back either, by not answering."""
+        judges = all(map(self._permissions.allows, needed_to_judge(event)))
+        return self.policy if judges else GuardPolicy(timeout=self.policy.timeout)
 
     def ask(self, question: Question) -> Asked:
         if asked := self._ask_now(question):

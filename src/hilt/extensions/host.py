@@ -3,23 +3,34 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
-from hilt.errors import UsageError
+from hilt.errors import HiltError, UsageError
 from hilt.extensions.agent import House
 from hilt.extensions.extension import Extension
 from hilt.extensions.fanout import Fanout
 from hilt.extensions.supervisor import Supervisor
 from hilt.extensions.watch import Watch
 from hilt.model.events import Event, Noticed
-from hilt.model.extensions import ExtensionStatus, Reloaded
-from hilt.packages.discovery import Discovery, Found, Problem, find_again
-from hilt.packages.manifest import MANIFEST, shown
+from hilt.model.extensions import ExtensionState, ExtensionStatus, Reloaded
+from hilt.packages.discovery import Discovery, Found, Problem, Untrusted
+from hilt.packages.manifest import MANIFESTS
+from hilt.packages.members import shown
 from hilt.registry.registry import Registry
 from hilt.wire.frames_events import session_end
 
+_CONSENT = "`hilt ext trust` shows what would run and asks; --trust trusts it for one run"
 _STOPPING = 2.0
 """Seconds, beyond the longest grace, after which what is still being stopped is killed."""
+
+
+class Finds(Protocol):
+    """Where extensions come from; `packages.finder.Finder` is one. Both may block for a while."""
+
+    def all(self) -> Discovery: ...
+
+    def again(self, found: Found) -> Found:
+        """The same one as it is on the disk now. Raises `ManifestError`."""
 
 
 class ExtensionHost:
@@ -27,21 +38,18 @@ class ExtensionHost:
 
     def __init__(
         self,
-        find: Callable[[], Discovery],
+        finds: Finds,
         house: House,
         registry: Registry,
         session_id: str,
         *,
-        path: str,
         settling: float = 3.0,
         watch: bool = False,
     ) -> None:
-        """`settling` is how many seconds from the start those that are still coming are waited for, where it matters;
-        `path` is where programs are looked for."""
-        self._find = find
+        """`settling`: how many seconds from the start those that are still coming are waited for, where it matters."""
+        self._finds = finds
         self._house = house
         self._registry = registry
-        self._path = path
         self._settling = settling
         self._watching = watch
         self._supervisors: dict[str, Supervisor] = {}
@@ -49,6 +57,7 @@ class ExtensionHost:
         """Those on their way out."""
         self._disabled: tuple[Found, ...] = ()
         self._problems: tuple[Problem, ...] = ()
+        self._untrusted: tuple[Untrusted, ...] = ()
         self._fanout = Fanout(session_id, house.surroundings.cwd)
         self.before_asking = self._fanout.flush
         self._known_conflicts: set[str] = set()
@@ -66,15 +75,17 @@ class ExtensionHost:
         async with asyncio.TaskGroup() as group:
             self._group = group
             conflicts = group.create_task(self._report_conflicts(), name="extension conflicts")
-            discovery = self._look()
+            discovery = self._look()  # nothing else is waiting yet
             for found in discovery.found:
                 self._start(found)
             for problem in discovery.problems:
                 await self._house.agent.tell(Noticed("warn", _told(problem)))
+            consent = group.create_task(self._seek_consent(), name="trust of the folder")
             try:
                 yield self
             finally:
                 conflicts.cancel()
+                consent.cancel()
                 await self._stop()
 
     async def __call__(self, event: Event) -> None:
@@ -86,21 +97,31 @@ class ExtensionHost:
     def statuses(self) -> tuple[ExtensionStatus, ...]:
         running = {name: supervisor.status() for name, supervisor in self._supervisors.items()}
         unusable = [problem for problem in self._problems if problem.name and problem.name not in running]
-        return (*running.values(), *map(_disabled, self._disabled), *map(_unusable, unusable))
+        barred = [one for one in self._untrusted if one.found.name not in running]
+        return (
+            *running.values(),
+            *map(_disabled, self._disabled),
+            *map(_barred, barred),
+            *map(_unusable, unusable),
+        )
 
     async def reload(self, name: str = "") -> Reloaded:
+        return await self._renew({name} if name else None, missing=self._unknown)
+
+    async def _renew(self, only: set[str] | None, missing: Callable[[str], None] = lambda _: None) -> Reloaded:
+        """Start anew all, or those of these names that there are; the others are `missing`."""
         async with self._reloading:
             discovery = await asyncio.to_thread(self._look)
-            found = {one.manifest.name: one for one in discovery.found}
-            if name and name not in self._supervisors and name not in found:
-                self._unknown(name, discovery.problems)
+            found = {one.name: one for one in discovery.found}
             broken = [one for one in self._supervisors.values() if one.name not in found]
-            broken = [one for one in broken if not _left(one.found, discovery, renamed=not name)]
+            broken = [one for one in broken if not _left(one.found, discovery, renamed=only is None)]
             # Each of these says itself what is wrong, and its process goes on.
             found |= {one.name: one.found for one in broken}
-            said = {shown(one.found.file or one.found.directory) for one in broken}
-            names = [name] if name else list(dict.fromkeys((*self._supervisors, *found)))
-            wanted = [problem for problem in discovery.problems if not name or problem.name == name]
+            said = {shown(one.found.where) for one in broken}
+            names = [name for name in dict.fromkeys((*self._supervisors, *found)) if only is None or name in only]
+            for name in (only or set()).difference(names):
+                missing(name)
+            wanted = [problem for problem in discovery.problems if only is None or problem.name in only]
             problems = [_told(problem) for problem in wanted if problem.where not in said]
             return await self._reload(names, found, problems)
 
@@ -137,9 +158,26 @@ class ExtensionHost:
     # Starting, reloading, stopping
 
     def _look(self) -> Discovery:
-        discovery = self._find()
+        discovery = self._finds.all()
         self._disabled, self._problems = discovery.disabled, discovery.problems
+        self._untrusted = discovery.untrusted
         return discovery
+
+    async def _seek_consent(self) -> None:
+        """Tell of what came with the folder and does not run; start it once somebody who was asked agrees."""
+        if not self._untrusted:
+            return
+        barred, consent = self._untrusted, self._house.consent
+        await self._house.agent.tell(Noticed("warn", _untrusted(barred)))
+        try:
+            if consent and await consent(barred):
+                outcome = await self._renew({one.found.name for one in barred})
+                for problem in outcome.problems:
+                    await self._house.agent.tell(Noticed("warn", problem))
+        except HiltError as error:
+            # There is nothing that could be agreed to, or the answer could not be kept.
+            hint = f" ({error.hint})" if error.hint else ""
+            await self._house.agent.tell(Noticed("warn", f"not trusted: {error.message}{hint}"))
 
     def _start(self, found: Found) -> Supervisor:
         supervisor = Supervisor(found, self._house, self._registry, self)
@@ -180,13 +218,13 @@ class ExtensionHost:
     async def _start_alone(self, found: Found) -> None:
         """Start it, and wait until that is done; but not before the last one of its name has gone."""
         for one in self._retired:
-            if one.name == found.manifest.name:
+            if one.name == found.name:
                 await one.leaves("starting", "restarting", "ready", "failed")
         if not self._closing:
             await self._start(found).leaves("starting")
 
     def _again(self, found: Found) -> Callable[[], Found]:
-        return lambda: find_again(found, self._path)
+        return lambda: self._finds.again(found)
 
     def _retire(self, supervisor: Supervisor) -> None:
         supervisor.stop()
@@ -194,10 +232,13 @@ class ExtensionHost:
         self._retired = [*(one for one in self._retired if one.state != "stopped"), supervisor]
         self.published()
 
-    def _unknown(self, name: str, problems: tuple[Problem, ...]) -> None:
-        for problem in problems:
+    def _unknown(self, name: str) -> None:
+        for problem in self._problems:
             if problem.name == name:
                 raise UsageError(problem.message, hint=problem.hint)
+        for one in self._untrusted:
+            if one.found.name == name:
+                raise UsageError(f"{name} does not run: {one.reason}", hint=_CONSENT)
         known = ", ".join(self._supervisors) or "none"
         raise UsageError(f"there is no extension {name}", hint=f"there are: {known}")
 
@@ -251,8 +292,24 @@ class ExtensionHost:
 def _left(one: Found, discovery: Discovery, *, renamed: bool) -> bool:
     """Whether it was removed or switched off, or, if that counts, found under another name."""
     listed = (*discovery.disabled, *discovery.found) if renamed else discovery.disabled
-    elsewhere = any((other.directory, other.file) == (one.directory, one.file) for other in listed)
-    return elsewhere or not (one.file or one.directory / MANIFEST).exists()
+    # One that merely changed goes on as it was when it was trusted.
+    barred = any(other.found.where == one.where and not other.known for other in discovery.untrusted)
+    return barred or any(other.where == one.where for other in listed) or not _there(one)
+
+
+def _there(one: Found) -> bool:
+    return one.file.exists() if one.file else any((one.where / name).exists() for name in MANIFESTS)
+
+
+def _untrusted(barred: tuple[Untrusted, ...]) -> str:
+    changed = [one.found.name for one in barred if one.known]
+    fresh = [one.found.name for one in barred if not one.known]
+    told = []
+    if fresh:
+        told.append(f"this folder has extensions of its own, which do not run until you trust it: {', '.join(fresh)}")
+    if changed:
+        told.append(f"not running, for it changed since you trusted this folder: {', '.join(changed)}")
+    return f"{'; '.join(told)} ({_CONSENT})"
 
 
 def _told(problem: Problem) -> str:
@@ -261,16 +318,29 @@ def _told(problem: Problem) -> str:
 
 
 def _disabled(found: Found) -> ExtensionStatus:
+    reason = 'its manifest says "enabled": false'
+    if found.choices.enabled is False:
+        reason = f"config.toml switches it off; `hilt ext enable {found.name}` switches it on"
+    return _idle(found, "disabled", reason)
+
+
+def _barred(one: Untrusted) -> ExtensionStatus:
+    return _idle(one.found, "untrusted", f"{one.reason} ({_CONSENT})")
+
+
+def _idle(found: Found, state: ExtensionState, reason: str) -> ExtensionStatus:
+    manifest = found.manifest
     return ExtensionStatus(
-        found.manifest.name,
-        found.manifest.version,
-        "frames",
-        "disabled",
+        found.name,
+        manifest.version,
+        manifest.dialect,
+        state,
         found.source,
-        str(found.directory),
-        reason='its manifest says "enabled": false',
+        str(found.where),
+        found.sandbox,
+        reason=reason,
     )
 
 
 def _unusable(problem: Problem) -> ExtensionStatus:
-    return ExtensionStatus(problem.name, "", "frames", "failed", "", problem.where, reason=_told(problem))
+    return ExtensionStatus(problem.name, "", problem.dialect, "failed", "", problem.where, reason=_told(problem))

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from hilt.errors import FrameError, HiltError
 from hilt.extensions.agent import Agent
+from hilt.extensions.capabilities import CALL, SUBMIT, Capabilities, needed_to_do
 from hilt.extensions.chores import Chores, Errands
 from hilt.extensions.peer import Peer, Pending
 from hilt.extensions.progress import Progress
@@ -59,6 +60,7 @@ class Inbound:
         registrations: Registrations,
         chores: Chores,
         errands: Errands,
+        capabilities: Capabilities,
         *,
         changed: Callable[[], None],
         report: Callable[[str], None],
@@ -69,6 +71,7 @@ class Inbound:
         self._registrations = registrations
         self._chores = chores
         self._errands = errands
+        self._capabilities = capabilities
         self._changed = changed
         self._report = report
         self._calls: dict[str, CallTool] = {}
@@ -113,6 +116,9 @@ class Inbound:
         self._changed()
 
     def _do(self, action: Action) -> None:
+        if self._refused(*needed_to_do(action)):
+            return
+
         async def apply() -> None:
             try:
                 await self._agent.apply((action,), self._name)
@@ -120,6 +126,13 @@ class Inbound:
                 self._report(error.message)
 
         self._chores.add(apply)
+
+    def _refused(self, *permissions: str) -> str:
+        """Why it may not do what needs these. Nobody is told so twice, but its log has it each time."""
+        refusal = self._capabilities.refusal(*permissions)
+        if refusal:
+            self._report(refusal)
+        return refusal
 
     def _progress(self, frame: ToolProgress) -> None:
         pending = self._peer.call(frame.id)
@@ -132,6 +145,8 @@ class Inbound:
             pending.progress.push(frame.text)
 
     def _slash(self, text: str) -> None:
+        if self._refused(SUBMIT):
+            return
         if not text.startswith("/"):
             self._report(f"submit_slash refused (not a slash command): {text[:64]!r}")
             return
@@ -150,7 +165,7 @@ class Inbound:
 
     def _call_tool(self, frame: CallTool) -> None:
         parent = self._peer.call(frame.parent_id) if frame.parent_id else None
-        if problem := self._call_problem(frame, parent):
+        if problem := self._refused(CALL) or self._call_problem(frame, parent):
             self._refuse(frame, problem)
             return
         chain = (*parent.chain, parent.what) if parent else ()

@@ -3,16 +3,19 @@
 import asyncio
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from hilt.errors import StartError
 from hilt.extensions.agent import House, Program
+from hilt.extensions.allowance import allowance, processes_now
+from hilt.extensions.confinement import policy
 from hilt.extensions.extension import Extension
-from hilt.packages.discovery import Found
-from hilt.packages.manifest import Limits
-from hilt.transport import trampoline
+from hilt.packages.discovery import Found, log_name
+from hilt.packages.environment import environment
+from hilt.packages.members import shown
 from hilt.transport.launch import Spec
 
 _IDLE = 0.25
@@ -21,7 +24,8 @@ _READY = 3.0
 _EOF_GRACE = 2.0
 _LAST_LINES = 0.5
 """Seconds at most; it takes no time unless much of it is left, or somebody else writes on."""
-_MEGABYTE = 1024 * 1024
+_BUSY = "Text file busy"
+"""What the shell or the sandbox that was to start it says at the end."""
 
 
 class Ending(Struct, frozen=True):
@@ -55,12 +59,20 @@ class Life:
         self.before_asking = owner.before_asking
         self._bell = asyncio.Event()
         self._exit = ""
+        self._culprit = ""
+        """The limit that may have ended it."""
+        choices = found.choices
+        self._allowance = allowance(found.manifest.limits, choices.limits, choices.nice, processes_now())
+        self._given = environment(os.environ, found.permissions, house.keys)
         self._stop = False
         self._drain = 0.0
         self.extension: Extension | None = None
         """Present as long as it can be talked to, from its hello on."""
         self.ready = False
         """It has had its time to register; what comes later is late."""
+        self._began = asyncio.get_running_loop().time()
+        self.start_ms: int | None = None
+        """How long it took until then."""
         self.ending: Ending | None = None
         """Set as soon as it is over for those who talk to it."""
         self.over = asyncio.Event()
@@ -90,15 +102,26 @@ class Life:
         return Spec(
             argv=self.found.argv,
             cwd=self.found.directory,
-            env={**os.environ, "AI_AGENT": "hilt", "HILT": "1"},
-            stderr_path=self._house.places.logs / f"ext-{manifest.name}.log",
-            limits=_limits(manifest.limits),
+            env={**self._given.env, **self._bytecode(), "AI_AGENT": "hilt", "HILT": "1"},
+            stderr_path=self._house.places.logs / log_name(self.found.name),
+            limits=self._allowance.for_start(),
             grace=manifest.stop_grace_ms / 1000,
+            policy=policy(self.found, self._house.places, Path(self._house.surroundings.cwd)),
         )
+
+    def _bytecode(self) -> dict[str, str]:
+        """Where Python keeps what it compiled: not beside the sources, where it would run whatever it finds compiled
+        without a look at them. Only the sources of what was installed or trusted were looked at."""
+        if self.found.source == "flag":
+            return {}
+        return {"PYTHONPYCACHEPREFIX": str(self._house.places.root / "extensions" / ".bytecode" / self.found.name)}
 
     async def _inhabit(self, program: Program) -> None:
         manifest = self.found.manifest
-        program.remark(f"starting {manifest.name}/{manifest.version or '-'}")
+        program.remark(f"starting {self.found.name}/{manifest.version or '-'}")
+        if withheld := self._given.withheld:
+            grant = f"`hilt ext grant {self.found.name} env:{shown(withheld[0])}` grants one"
+            program.remark(f"withheld from its environment: {', '.join(map(shown, withheld))} ({grant})")
         async with asyncio.TaskGroup() as group:
             extension = Extension(self.found, self._house, program, self, group)
             helpers = [group.create_task(extension.chores.run()), group.create_task(self._watch(program))]
@@ -107,7 +130,7 @@ class Life:
                 extension.report(f"what it writes to stderr is not kept: {failure.strerror or failure}")
             try:
                 ending = await self._phases(extension)
-                program.remark(f"{manifest.name} {ending.reason}")
+                program.remark(f"{self.found.name} {ending.reason}")
                 self.extension = None
                 extension.gone(ending.reason)
                 self._end(ending)
@@ -126,9 +149,14 @@ class Life:
         exit_ = await program.exited()
         await program.channel.drain(_LAST_LINES)  # it may have answered with its last breath
         self._exit = str(exit_)
+        self._culprit = self._allowance.culprit(exit_, program.complaints())
         if self.extension:
-            self.extension.gone(self._exit)  # at once, also where it is being waited for
+            self.extension.gone(self._how)  # at once, also where it is being waited for
         self._bell.set()
+
+    @property
+    def _how(self) -> str:
+        return f"{self._exit}: {self._culprit}" if self._culprit else self._exit
 
     # What the extension tells
 
@@ -150,13 +178,14 @@ class Life:
         await self._readiness(extension)
         if not self._ended(extension):
             self.ready = True
+            self.start_ms = round((asyncio.get_running_loop().time() - self._began) * 1000)
             self._owner.changed(self)
             await self._until(lambda: False, None, extension)
         if self._stop:
             return await self._farewell(extension)
         await self._last_moments(extension)
         if self._exit:
-            return Ending("crashed", self._exit)
+            return Ending("crashed", self._how)
         return Ending("crashed", f"was ended: {extension.fault or 'it closed its output but kept running'}")
 
     async def _until(self, happened: Callable[[], bool], patience: float | None, extension: Extension) -> bool:
@@ -193,8 +222,11 @@ class Life:
         if extension.fault:
             return Ending("unstarted", f"was ended: {extension.fault}{last}")
         hint = "its log may say why; the first thing an extension writes to standard output is its hello"
+        if self._exit and words.endswith(_BUSY):
+            busy = "cannot be started: its file is being written"
+            return Ending("unstarted", busy, "try again when that is done", transient=True)
         if self._exit:
-            return Ending("unstarted", f"{self._exit} before its hello{last}", hint)
+            return Ending("unstarted", f"{self._exit} before its hello{last}", self._culprit or hint)
         if extension.closed_output:
             return Ending("unstarted", f"closed its output without a hello{last}", hint)
         raised = "raise start_timeout_ms in its manifest if it needs longer"
@@ -220,13 +252,3 @@ class Life:
             pass
         extension.shut_down()
         return STOPPED
-
-
-def _limits(declared: Limits) -> trampoline.Limits:
-    return trampoline.Limits(
-        memory=declared.memory_mb and declared.memory_mb * _MEGABYTE,
-        processes=declared.processes,
-        files=declared.open_files,
-        file_size=declared.file_size_mb and declared.file_size_mb * _MEGABYTE,
-        cpu=declared.cpu_seconds,
-    )

@@ -1,10 +1,15 @@
-"""What one process of an extension has registered, and what of that is acceptable."""
+"""What one process of an extension has registered, and what of that is acceptable: sound, permitted, switched on, and
+without anything that cannot be seen."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from msgspec import UNSET
 
+from hilt.extensions.capabilities import WRITE, Capabilities, needed_to_hear
+from hilt.extensions.descriptions import cleaned, cleaned_schema, hides, schema_problem
+from hilt.extensions.switches import Switches
 from hilt.model.actions import Action
 from hilt.model.contributions import (
     Command,
@@ -42,8 +47,14 @@ class Callee(Protocol):
 class Registrations:
     """Each method answers why it refuses, or None. What is registered again replaces what was there."""
 
-    def __init__(self, callee: Callee) -> None:
+    def __init__(
+        self, callee: Callee, capabilities: Capabilities, switches: Switches, report: Callable[[str], None]
+    ) -> None:
+        """`report` is told of what was put right."""
         self._callee = callee
+        self._capabilities = capabilities
+        self._switches = switches
+        self._report = report
         self._tools: dict[str, Tool] = {}
         self._commands: dict[str, Command] = {}
         self._shortcuts: dict[str, Shortcut] = {}
@@ -52,8 +63,8 @@ class Registrations:
         self.intercepts: tuple[Interceptable, ...] = ()
 
     @property
-    def tools(self) -> tuple[str, ...]:
-        return tuple(self._tools)
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(self._tools.values())
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -70,15 +81,23 @@ class Registrations:
     def tool(self, frame: RegisterTool) -> str | None:
         if problem := tool_problem(frame, len(self._tools.keys() - {frame.name})):
             return problem
+        schema = _schema(frame)
+        if problem := schema_problem(schema):
+            return f"tool {frame.name}: {problem}"
+        if self._switches.off("tool", frame.name):
+            return None
+        visible = cleaned_schema(schema)
+        if visible != schema:
+            self._report(_taken_out(f"the schema of tool {frame.name}"))
         self._tools[frame.name] = Tool(
             frame.name,
-            frame.description,
-            _schema(frame),
+            self._visible(frame.description, f"the description of tool {frame.name}"),
+            visible,
             partial(self._callee.call_tool, frame.name, interactive=frame.interactive),
             Effect.EXECUTE,
             exposure=_exposure(frame),
             interactive=frame.interactive,
-            instructions=_instructions(frame),
+            instructions=self._visible(_instructions(frame), f"the instructions of tool {frame.name}"),
         )
         return None
 
@@ -86,21 +105,34 @@ class Registrations:
         key = frame.name.lower()
         if problem := command_problem(frame, len(self._commands.keys() - {key})):
             return problem
+        if hides(frame.name):
+            return f"command name {frame.name!a} has invisible characters"
+        if self._switches.off("command", key):
+            return None
 
         async def run(args: str) -> tuple[Action, ...]:
             return await self._callee.run_command(frame.name, args)
 
-        self._commands[key] = Command(frame.name, frame.description, run)
+        described = self._visible(frame.description, f"the description of /{frame.name}")
+        self._commands[key] = Command(frame.name, described, run)
         return None
 
     def subscribe(self, frame: Subscribe) -> str | None:
-        self.events.update(frame.events[: _EVENTS - len(self.events)])
-        wanted = {*self.intercepts, *frame.intercept}
-        self.intercepts = tuple(event for event in INTERCEPTABLE if event in wanted)
-        unknown = sorted(set(frame.intercept) - set(INTERCEPTABLE))
-        if unknown:
-            return f"cannot intercept {', '.join(unknown)[:200]}; there are {', '.join(INTERCEPTABLE)}"
-        return None
+        asked = set(frame.intercept)
+        why = {event: self._capabilities.refusal(*needed_to_hear(event)) for event in (*frame.events, *asked)}
+        refused = {event: refusal for event, refusal in why.items() if refusal}
+        heard = [event for event in frame.events if event not in refused]
+        self.events.update(heard[: _EVENTS - len(self.events)])
+        wanted = {*self.intercepts, *(asked - refused.keys())}
+        self.intercepts = tuple(
+            event for event in INTERCEPTABLE if event in wanted and not self._switches.off("guard", event)
+        )
+        problems = list(dict.fromkeys(refused.values()))
+        if refused:
+            problems.append(f"it is not told of {', '.join(sorted(refused))}")
+        if unknown := sorted(asked - set(INTERCEPTABLE)):
+            problems.append(f"cannot intercept {', '.join(unknown)[:200]}; there are {', '.join(INTERCEPTABLE)}")
+        return "; ".join(problems) or None
 
     def kind(self, frame: Register) -> str | None:
         if problem := register_problem(frame):
@@ -114,24 +146,44 @@ class Registrations:
                 return f"register {kind}: this version of hilt does not offer it to this dialect yet"
 
     def _section(self, frame: Register) -> str | None:
+        if refusal := self._capabilities.refusal(WRITE):
+            return refusal
         shown = repr(frame.title[:64])
         if len((frame.title + frame.content).encode()) > _SECTION:
             return f"prompt section {shown}: {_SECTION:,} bytes is the limit"
         if len(self._sections.keys() - {frame.title}) >= _SECTIONS:
             return f"prompt section {shown}: an extension can have {_SECTIONS}"
-        self._sections[frame.title] = PromptSection(frame.title, frame.content, frame.order)
+        title = self._visible(frame.title, f"prompt section {shown}")
+        if self._switches.off("section", title):
+            return None
+        content = self._visible(frame.content, f"prompt section {shown}")
+        self._sections[frame.title] = PromptSection(title, content, frame.order)
         return None
 
     def _shortcut(self, frame: Register) -> str | None:
         key = frame.key.lower()
         if len(self._shortcuts.keys() - {key}) >= _SHORTCUTS:
             return f"shortcut {frame.key[:64]!r}: an extension can have {_SHORTCUTS}"
+        if hides(frame.key):
+            return f"shortcut {frame.key[:64]!a} has invisible characters"
+        if self._switches.off("shortcut", key):
+            return None
 
         async def run() -> tuple[Action, ...]:
             return await self._callee.press(frame.key)
 
-        self._shortcuts[key] = Shortcut(frame.key, frame.description, run)
+        described = self._visible(frame.description, f"the description of {frame.key[:64]}")
+        self._shortcuts[key] = Shortcut(frame.key, described, run)
         return None
+
+    def _visible(self, text: str, where: str) -> str:
+        if hides(text):
+            self._report(_taken_out(where))
+        return cleaned(text)
+
+
+def _taken_out(where: str) -> str:
+    return f"invisible characters were taken out of {where}: they could have told the model what you cannot see"
 
 
 def _schema(frame: RegisterTool) -> dict[str, object]:

@@ -18,6 +18,7 @@ from hilt.extensions.agent import House
 from hilt.extensions.extension import Extension
 from hilt.extensions.guards import Guards
 from hilt.extensions.life import Ending, Life
+from hilt.extensions.recollection import few
 from hilt.model.actions import Settle
 from hilt.model.contributions import Tool
 from hilt.model.events import ExtensionChanged
@@ -62,7 +63,7 @@ class Supervisor:
 
     def __init__(self, found: Found, house: House, registry: Registry, audience: Audience) -> None:
         self.found = found
-        self.name = found.manifest.name
+        self.name = found.name
         self._house = house
         self._registry = registry
         self._audience = audience
@@ -83,6 +84,8 @@ class Supervisor:
         self._events: tuple[Interceptable, ...] = ()
         self._guards = Guards(self, found)
         self._publishing = False
+        self._idle_switches: set[str] = set()
+        """Those that the user was told of."""
 
     # What others see of it
 
@@ -114,14 +117,16 @@ class Supervisor:
         return ExtensionStatus(
             name=self.name,
             version=self.found.manifest.version or (extension.hello.version if extension and extension.hello else ""),
-            dialect="frames",
+            dialect=self.found.manifest.dialect,
             state=self.state,
             source=self.found.source,
-            directory=str(self.found.directory),
+            directory=str(self.found.where),
+            sandbox=self.found.sandbox,
             pid=extension.pid if extension else None,
             restarts=self.restarts,
+            start_ms=self._life.start_ms if self._life else None,
             reason=self.reason,
-            tools=offered.tools if offered else (),
+            tools=tuple(tool.name for tool in offered.tools) if offered else (),
             commands=offered.commands if offered else (),
             guards=tuple(dict.fromkeys((*self._guards.declared, *self._events))),
             events_lost=extension.events_lost if extension else 0,
@@ -231,6 +236,15 @@ class Supervisor:
         await self._enter("ready")
         if life.extension:
             self._audience.joined(life.extension)
+            life.extension.recollection.look()
+            self._check_switches(life.extension)
+
+    def _check_switches(self, extension: Extension) -> None:
+        for part in extension.idle_switches():
+            if part not in self._idle_switches:
+                self._idle_switches.add(part)
+                said = f"config.toml switches off {part}, which extension {self.name} does not have"
+                extension.tell("warn", f"{said}: is it misspelt?")
 
     async def _ended(self, life: Life, ending: Ending) -> None:
         """Its process is gone, or on its way out: wait for it to be, tell, and try again if that makes sense."""
@@ -345,10 +359,12 @@ class Supervisor:
 
     def _announce(self, extension: Extension) -> None:
         """What comes after it was ready is news: the model sees it from its next answer on."""
-        before = {one.name for one in self._offer.contributions if isinstance(one, Tool)} if self._offer else set()
-        if late := [name for name in extension.registrations.tools if name not in before]:
-            shown = ", ".join(late[:5]) + (f" and {len(late) - 5} more" if len(late) > 5 else "")
-            extension.tell("info", f"extension {self.name} now also offers {shown}")
+        before = [one for one in self._offer.contributions if isinstance(one, Tool)] if self._offer else []
+        names = {tool.name for tool in before}
+        if late := [tool.name for tool in extension.registrations.tools if tool.name not in names]:
+            extension.tell("info", f"extension {self.name} now also offers {few(late)}")
+        if not {id(tool) for tool in extension.registrations.tools} <= {id(tool) for tool in before}:
+            extension.recollection.look(late=True)
 
     def _show_guards(self) -> None:
         if self._watch:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from hilt.packages.discovery import Found
-from hilt.packages.manifest import MANIFEST
+from hilt.packages.manifest import MANIFESTS
 
 _SUFFIXES = (".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".sh", ".rb", ".lua")
 """Of programs. Data that an extension writes while it runs must not make it start anew."""
@@ -39,7 +39,7 @@ class Watch:
     def __init__(self, found: Found, *, interval: float = 0.5, stable: float = 0.5) -> None:
         self._interval = interval
         self._stable = stable
-        self._root = None if found.file else found.directory
+        self._root = None if found.file else found.where
         self._named = [found.file] if found.file else _started_from(found)
         self._looks: Mapping[Path, _Look] = self._look()
         self._contents: Mapping[Path, _Content] | None = None
@@ -94,10 +94,14 @@ class Watch:
 
 
 def _started_from(found: Found) -> list[Path]:
-    """The manifest, and whatever the command line names in the directory; that it names no file does not matter."""
+    """The manifest, and whatever the command line names in the directory; that it names no file does not matter.
+
+    Of one that runs from a copy, what the copy was made of.
+    """
     directory = Path(os.path.normpath(found.directory))
     words = (Path(os.path.normpath(directory / word)) for word in found.argv[:_MOST_FILES])
-    return [found.directory / MANIFEST, *(path for path in words if path.is_relative_to(directory))]
+    named = [path.relative_to(directory) for path in words if path.is_relative_to(directory)]
+    return [found.where / path for path in (*map(Path, MANIFESTS), *named)]
 
 
 def _sources(root: Path) -> Iterator[Path]:

@@ -49,6 +49,8 @@ class UserMessage(Struct, frozen=True, tag_field="role", tag="user", omit_defaul
     time: datetime
     summary: bool = False
     """True for the message that stands for what compaction removed."""
+    extension: str = ""
+    """Whose words they are, when an extension spoke in the user's place."""
 
 
 class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant", omit_defaults=True):
@@ -90,8 +92,8 @@ class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool", omit_defaul
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 
-def user_text(text: str) -> UserMessage:
-    return UserMessage((Text(text),), now())
+def user_text(text: str, extension: str = "") -> UserMessage:
+    return UserMessage((Text(text),), now(), extension=extension)
 
 
 def tool_calls(message: Message) -> tuple[ToolCall, ...]:

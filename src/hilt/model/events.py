@@ -32,6 +32,8 @@ class PromptSubmitted(Struct, frozen=True, tag_field="type", tag="user_prompt_su
 class UserMessageAdded(Struct, frozen=True, tag_field="type", tag="user_message"):
     content: tuple[UserBlock, ...]
     time: datetime
+    extension: str = ""
+    """Whose words they are, when they are not the user's."""
 
 
 class TurnStarted(Struct, frozen=True, tag_field="type", tag="turn_start"):
@@ -167,6 +169,17 @@ class PermissionAsked(Struct, frozen=True, tag_field="type", tag="ui_request"):
     request: PermissionRequest
 
 
+class TrustAsked(Struct, frozen=True, tag_field="type", tag="ui_request"):
+    """Whether the extensions that came with a folder may run; answered like `PermissionAsked`."""
+
+    id: str
+    folder: str
+    commands: tuple[tuple[str, tuple[str, ...]], ...]
+    """Name and command line of each, whole."""
+    text: str
+    """All there is to know before saying yes."""
+
+
 class Displayed(Struct, frozen=True, tag_field="type", tag="ext_display"):
     extension: str
     text: str
@@ -286,6 +299,7 @@ Event: TypeAlias = (
     | Noticed
     | PermissionDecided
     | PermissionAsked
+    | TrustAsked
     | Displayed
     | Inserted
     | Notified

@@ -6,6 +6,9 @@ from msgspec import Struct
 
 NoteLevel: TypeAlias = Literal["info", "success", "warn", "error"]
 
+Dialect: TypeAlias = Literal["frames", "jsonrpc"]
+"""The wire protocol an extension speaks."""
+
 ExtensionState: TypeAlias = Literal["starting", "ready", "restarting", "failed", "disabled", "stopped", "untrusted"]
 
 
@@ -27,13 +30,17 @@ class Note(Struct, frozen=True):
 class ExtensionStatus(Struct, frozen=True):
     name: str
     version: str
-    dialect: Literal["frames", "jsonrpc"]
+    dialect: Dialect
     state: ExtensionState
     source: str
     """Where it was found: `flag`, `user` or `project`; empty for one that could not be read."""
     directory: str
+    sandbox: Literal["off", "standard", "strict"] = "off"
+    """How strictly it is confined."""
     pid: int | None = None
     restarts: int = 0
+    start_ms: int | None = None
+    """How long its process took to be ready."""
     reason: str = ""
     """Why it is not ready, or what the user should know about it."""
     tools: tuple[str, ...] = ()
