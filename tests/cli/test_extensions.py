@@ -41,11 +41,12 @@ def called(*names: str) -> tuple[dict[str, Any], ...]:
 def test_extensions_of_the_flags_the_home_and_the_project_are_found_in_this_order(hilt: Hilt) -> None:
     tool("one").write(hilt.home / "extensions")
     tool("two").write(hilt.project / ".hilt" / "extensions")
-    done = hilt.run("--json", "go", *hilt.script(*called("one", "two", "three")), *ext(hilt, tool("three")))
+    script = hilt.script(*called("one", "two", "three"))
+    done = hilt.run("--json", "go", "--trust", *script, *ext(hilt, tool("three")))
 
     assert (done.code, results(done.events), done.err) == (0, ["ok"] * 3, "")
     started = [event["extension"] for event in done.events if event.get("state") == "starting"]
-    assert started == ["three", "one", "two"]
+    assert started == ["three", "one", "project:two"]
 
 
 def test_without_extensions_only_those_that_a_flag_names_run(hilt: Hilt) -> None:

@@ -157,6 +157,18 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "unchecked_by": ["two: it is gone"],
         },
     ),
+    (
+        events.TrustAsked("ui-3", "/there", (("project:me", ("sh", "run.sh")),), "project:me\n  runs sh run.sh"),
+        {
+            "type": "ui_request",
+            "id": "ui-3",
+            "kind": "confirm",
+            "title": "Trust the extensions of /there?",
+            "folder": "/there",
+            "extensions": [{"name": "project:me", "command": ["sh", "run.sh"]}],
+            "preview": {"kind": "trust", "text": "project:me\n  runs sh run.sh"},
+        },
+    ),
     (events.Displayed("me", "x"), {"type": "ext_display", "extension": "me", "text": "x"}),
     (events.Inserted("me", "x"), {"type": "ext_insert", "extension": "me", "text": "x"}),
     (

@@ -76,6 +76,7 @@ def test_extensions_are_listed_with_all_that_is_known_of_them(hilt: Hilt) -> Non
         told = extensions(rpc)
         assert list(told) == ["sick", "well", "off"]
         assert Path(f"/proc/{told['well'].pop('pid')}/cwd").readlink() == well
+        assert 0 < told["well"].pop("start_ms") < 20_000
         assert told["well"] == {
             "name": "well",
             "version": "1.2.3",
@@ -83,6 +84,7 @@ def test_extensions_are_listed_with_all_that_is_known_of_them(hilt: Hilt) -> Non
             "state": "ready",
             "source": "user",
             "directory": str(well),
+            "sandbox": "off",
             "restarts": 0,
             "tools": ["look"],
             "commands": ["go"],

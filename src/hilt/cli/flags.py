@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # importing typing takes 4 ms, which --help can do without
 EPILOG = """\
 verbs:
   hilt rpc                          drive the agent from another program, JSON lines on stdin and stdout
+  hilt ext list|install|trust|…     get extensions and look after them
   hilt sessions list|show|…         look after what was said before
   hilt login PROVIDER, hilt logout  store or forget an API key
   hilt models [--json]              the models hilt knows, with windows and prices
@@ -116,6 +117,9 @@ def shared_parser() -> Parser:
     )
     extensions.add_argument(
         "--watch-ext", action="store_true", help="start an extension anew when its files change on disk"
+    )
+    extensions.add_argument(
+        "--trust", action="store_true", help="run what this folder has of its own, for this run (see `hilt ext trust`)"
     )
     extensions.add_argument(
         "--strict-guards", action="store_true", help="refuse whatever a guard gives no verdict about"

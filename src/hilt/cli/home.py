@@ -49,8 +49,33 @@ class Home:
 
     @property
     def extensions(self) -> Path:
-        """The user's own extensions, a directory each."""
+        """The user's own extensions, a directory each. All that others may read or run is in here."""
         return self.root / "extensions"
+
+    @property
+    def lock(self) -> Path:
+        """What hilt installed there, from where, and how it was then."""
+        return self.root / "extensions.lock"
+
+    @property
+    def trust(self) -> Path:
+        """Which folders' own extensions may run."""
+        return self.root / "trust.json"
+
+    @property
+    def trusted(self) -> Path:
+        """Copies of those, as they were when that was said."""
+        return self.extensions / ".trusted"
+
+    @property
+    def seen(self) -> Path:
+        """How extensions were when they last ran."""
+        return self.root / "seen.json"
+
+    @property
+    def environments(self) -> Path:
+        """What extensions in one file need of Python, an environment each."""
+        return self.extensions / ".environments"
 
     @property
     def data(self) -> Path:

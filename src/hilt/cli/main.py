@@ -9,6 +9,7 @@ import sys
 from hilt import __version__
 
 VERBS = {
+    "ext": "hilt.cli.ext",
     "login": "hilt.cli.login",
     "logout": "hilt.cli.login",
     "models": "hilt.cli.models",
@@ -56,8 +57,10 @@ def _print(text: str) -> int:
 
 def _complain(error: OSError) -> int:
     """The system refused something, a full disk under stdout above all: say so, and do not try it again on exit."""
+    from hilt.frontends.terminal import clean
+
     _abandon_stdout()
-    sys.stderr.write(f"hilt: error: {error}\n")
+    sys.stderr.write(clean(f"hilt: error: {error}\n"))
     return 1
 
 

@@ -15,7 +15,7 @@ from hilt.agent.permissions import Permissions
 from hilt.agent.prompt import PromptParts, system_prompt
 from hilt.agent.retry import RetryPolicy
 from hilt.agent.session import ActiveModel, Parts, Session
-from hilt.cli.config import Config, load_config
+from hilt.cli.config import PROJECT_CONFIG, Config, load_config
 from hilt.cli.extending import Wanted, extended
 from hilt.cli.home import Home
 from hilt.cli.logfile import log_to
@@ -25,7 +25,7 @@ from hilt.context.instructions import find_instructions, read_system
 from hilt.context.skills import Skill, find_skills, manifest
 from hilt.errors import ConfigError, UsageError
 from hilt.frontends.rpc_approver import RpcApprover
-from hilt.frontends.terminal import clean
+from hilt.frontends.terminal import clean, hanging
 from hilt.model.contributions import Tool
 from hilt.model.masking import Mask
 from hilt.model.models import ModelInfo
@@ -83,7 +83,7 @@ class Ground(Struct, frozen=True):
             options,
             home,
             Path.cwd(),
-            load_config(home.config),
+            _config(home, Path.cwd()),
             credentials,
             Catalogue.load(home.models),
             SessionStore(home.sessions),
@@ -100,7 +100,7 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
     with closing(log):
         bus = Bus()
         approver = RpcApprover(bus)
-        jail = Jail(ground.cwd, on=options.jail)
+        jail = Jail(ground.cwd, on=options.jail or ground.config.jail)
         history = FileHistory(log, ground.home.snapshots)
         skills = _skills(ground)
         session = Session(
@@ -136,15 +136,34 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
             commands = builtin_commands(_command_parts(ground, session, skills))
             with session.parts.registry.publish(BUILTIN, (*tools, *commands)):
                 try:
-                    async with extended(session, _wanted(ground, one_shot=not can_ask)), session.running():
+                    wanted = _wanted(ground, one_shot=not can_ask)
+                    async with extended(session, wanted, approver if can_ask else None), session.running():
                         yield App(session, approver, ground.store, ground.catalogue.all, ground.mask)
                 finally:
                     await session.active.provider.aclose()
 
 
+def _config(home: Home, cwd: Path) -> Config:
+    config = load_config(home.config)
+    if not (cwd / PROJECT_CONFIG).exists():
+        return config
+    from hilt.cli.narrowing import narrowed  # 5 ms, and few projects have such a file
+
+    return narrowed(config, cwd / PROJECT_CONFIG, _tell)
+
+
 def _wanted(ground: Ground, *, one_shot: bool) -> Wanted:
     options = ground.options
-    return Wanted(tuple(options.ext), options.no_ext, ground.home, ground.cwd, options.watch_ext, one_shot)
+    return Wanted(
+        flags=tuple(options.ext),
+        only_flags=options.no_ext,
+        home=ground.home,
+        cwd=ground.cwd,
+        choices=ground.config.extensions,
+        watch=options.watch_ext,
+        one_shot=one_shot,
+        trust=options.trust,
+    )
 
 
 def _open(ground: Ground, chooser: "Chooser") -> tuple[SessionLog, ActiveModel]:
@@ -291,4 +310,4 @@ def _undo(history: FileHistory) -> str:
 
 def _tell(*notices: str) -> None:
     for notice in filter(None, notices):
-        sys.stderr.write(clean(f"hilt: {notice}\n"))
+        sys.stderr.write(clean(f"hilt: {hanging(notice)}\n"))

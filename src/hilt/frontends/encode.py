@@ -16,6 +16,7 @@ from hilt.model.events import (
     PermissionDecided,
     PromptSubmitted,
     ToolResultAdded,
+    TrustAsked,
     UsageReported,
     UserMessageAdded,
 )
@@ -70,7 +71,8 @@ def event_json(event: Event) -> dict[str, Any]:
             return fields
         case UserMessageAdded() | AssistantMessageAdded():
             kind = "user_message" if isinstance(event, UserMessageAdded) else "assistant_message"
-            return {"type": kind, "content": _blocks(event.content), "time": event.time}
+            told = {"type": kind, "content": _blocks(event.content), "time": event.time}
+            return {**told, **_whose(event)}
         case ToolResultAdded():
             return {
                 "type": "tool_result",
@@ -98,6 +100,16 @@ def event_json(event: Event) -> dict[str, Any]:
                 **({"prefix": remembered(request.preview.text)} if is_command else {}),
                 **({"rewritten_by": list(request.rewritten_by)} if request.rewritten_by else {}),
                 **({"unchecked_by": list(request.unchecked_by)} if request.unchecked_by else {}),
+            }
+        case TrustAsked(id=id_, folder=folder, commands=commands, text=text):
+            return {
+                "type": "ui_request",
+                "id": id_,
+                "kind": "confirm",
+                "title": f"Trust the extensions of {folder}?",
+                "folder": folder,
+                "extensions": [{"name": name, "command": list(argv)} for name, argv in commands],
+                "preview": {"kind": "trust", "text": text},
             }
         case _:
             return _plain(event)
@@ -130,9 +142,15 @@ def message_json(message: Message) -> dict[str, Any]:
             told = {"role": role, "content": _blocks(message.content), "time": message.time}
             if isinstance(message, AssistantMessage) and message.shown is not None:
                 told["shown"] = message.shown
-            return told
+            return {**told, **_whose(message)}
         case ToolMessage(results=results):
             return {"role": "tool", "content": [_result(result) for result in results], "time": message.time}
+
+
+def _whose(said: object) -> dict[str, str]:
+    """The extension whose words these are, if it was not the user who said them."""
+    extension = said.extension if isinstance(said, UserMessage | UserMessageAdded) else ""
+    return {"extension": extension} if extension else {}
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""Where a verb acts, and what it has to say."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from hilt.cli.config import PROJECT_CONFIG, Config, load_config
+from hilt.cli.extending import Wanted
+from hilt.cli.home import Home
+from hilt.cli.narrowing import narrowed
+from hilt.errors import UsageError
+from hilt.frontends.terminal import clean, hanging
+from hilt.packages.discovery import Discovery, Found, Untrusted
+from hilt.packages.finder import Finder
+from hilt.packages.lock import Entry, Lock
+from hilt.packages.members import quoted
+
+
+class Told(Struct, frozen=True):
+    value: Any
+    """For programs."""
+    text: str
+    """For people."""
+    code: int = 0
+
+
+class Site(Struct, frozen=True):
+    home: Home
+    config: Config
+    cwd: Path
+
+    @classmethod
+    def here(cls) -> "Site":
+        home = Home.find()
+        home.prepare()
+        cwd, config = Path.cwd(), load_config(home.config)
+        if (cwd / PROJECT_CONFIG).exists():
+            config = narrowed(config, cwd / PROJECT_CONFIG, tell)
+        return cls(home, config, cwd)
+
+    @property
+    def path(self) -> str:
+        """Where programs are looked for."""
+        return os.environ.get("PATH", os.defpath)
+
+    def finder(self) -> Finder:
+        return Wanted(
+            flags=(),
+            only_flags=False,
+            home=self.home,
+            cwd=self.cwd,
+            choices=self.config.extensions,
+            watch=False,
+            one_shot=True,
+            trust=False,
+        ).finder()
+
+    def installed(self) -> dict[str, Entry]:
+        return dict(Lock.load(self.home.lock).entries)
+
+    def knows(self, name: str) -> bool:
+        """Whether there is one of this name, be it broken."""
+        discovery = self.finder().all()
+        known = {found_in(one).name for one in every(discovery)} | {one.name for one in discovery.problems}
+        return bool(name) and name in known
+
+
+def tell(notice: str) -> None:
+    sys.stderr.write(clean(f"hilt: {hanging(notice)}\n"))
+
+
+def every(discovery: Discovery) -> tuple[Found | Untrusted, ...]:
+    """All that was found and could be read, in the order in which it is loaded."""
+    known: list[Found | Untrusted] = [*discovery.found, *discovery.disabled, *discovery.untrusted]
+    return tuple(sorted(known, key=lambda one: found_in(one).order))
+
+
+def found_in(one: Found | Untrusted) -> Found:
+    return one.found if isinstance(one, Untrusted) else one
+
+
+def no_such(name: str) -> UsageError:
+    return UsageError(f'there is no extension "{quoted(name)}"', hint="`hilt ext list` shows them")
+
+
+def existing(path: str) -> Path:
+    """What a path on the command line names. Raises `UsageError`."""
+    place = Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 - never fails, unlike Path.expanduser
+    if not path or not os.path.lexists(place):
+        message = f'"{quoted(path)}": there is no such file or directory'
+        raise UsageError(message, hint="name the directory of an extension, or its file")
+    return place
