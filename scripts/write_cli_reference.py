@@ -69,7 +69,8 @@ def rows(actions: list[argparse.Action]) -> list[tuple[str, str]]:
 
 def _spelling(action: argparse.Action) -> str:
     if not action.option_strings:
-        return f"[{action.dest}]" if action.nargs in ("?", "*") else action.dest
+        name = str(action.metavar or action.dest)
+        return f"[{name}]" if action.nargs in ("?", "*") else name
     value = "" if action.nargs == 0 else f" {_value(action)}"
     return ", ".join(action.option_strings) + value
 

@@ -12,6 +12,8 @@ from docs.fences import ROOT, fences_of
 from hilt.agent import foreign, interception, notes, session
 from hilt.errors import ManifestError
 from hilt.extensions import (
+    allowance,
+    capabilities,
     chores,
     extension,
     fanout,
@@ -24,9 +26,13 @@ from hilt.extensions import (
     registrations,
     supervisor,
 )
+from hilt.frontends import consent, terminal
 from hilt.model.extensions import ExtensionState
 from hilt.model.verdicts import Interceptable
-from hilt.packages.manifest import Guard, Limits, Manifest, read_manifest
+from hilt.packages import manifest as manifests
+from hilt.packages import permissions, programs
+from hilt.packages.choices import STRICTNESS
+from hilt.packages.manifest import Guard, Limits, Manifest, SandboxLevel, read_manifest
 from hilt.transport import process, stderr
 from hilt.transport.channels import Bounds
 from hilt.wire import frames, frames_answers, frames_events, frames_limits, frames_results, frames_types
@@ -34,6 +40,7 @@ from hilt.wire import frames, frames_answers, frames_events, frames_limits, fram
 PROTOCOL = ROOT / "docs/reference/extension-protocol.md"
 MANIFEST = ROOT / "docs/reference/manifest.md"
 CONCEPTS = ROOT / "docs/concepts/extensions.md"
+SECURITY = ROOT / "docs/concepts/security.md"
 ACTIONS = ("noop", "display", "insert", "prompt", "open_panel", "tool_prompt")
 RANGED = [
     *(name for name in Manifest.__struct_fields__ if name.endswith("_ms") or name == "priority"),
@@ -209,10 +216,76 @@ def test_the_numbers_beside_the_frames_are_those_of_the_code() -> None:
     assert (foreign.DEPTH, session._UNASKED, peer._LONG_LINES) == (4, 3, 3)  # spelt out in the page
 
 
+def _rows_of(title: str) -> list[str]:
+    return re.findall(r"^\| `(\w+)`", _section(MANIFEST, title), re.MULTILINE)
+
+
 @pytest.mark.parametrize(("title", "shape"), [("Fields", Manifest), ("guard", Guard), ("limits", Limits)])
 def test_every_field_of_a_manifest_has_a_row_and_nothing_else_has_one(title: str, shape: Any) -> None:
-    named = re.findall(r"^\| `(\w+)`", _section(MANIFEST, title), re.MULTILINE)
-    assert sorted(named) == sorted(shape.__struct_fields__)
+    # The file decides the dialect, and `entry` is for one of them only.
+    assert sorted(_rows_of(title)) == sorted(set(shape.__struct_fields__) - {"dialect", "entry"})
+    assert _rows_of("manifest.yaml") == ["runtime", "entry"]
+
+
+def test_the_limits_without_a_word_are_those_of_the_code() -> None:
+    section, usual = _section(MANIFEST, "limits"), msgspec.structs.asdict(allowance._USUAL)
+    said = {name: f"{limit:,} |" for name, limit in usual.items() if limit}
+    said |= {"processes": f"{allowance._MORE_PROCESSES:,} more than there are |", "cpu_seconds": "no limit |"}
+    assert said.keys() == usual.keys()
+    for name, expected in said.items():
+        (row,) = _rows(section, name)
+        assert row.split(" | ", 2)[2].startswith(expected), name
+    page = " ".join(_section(SECURITY, "Limits").split())
+    for limit in (*filter(None, usual.values()), allowance._MORE_PROCESSES):
+        assert f"{limit:,}" in page
+    assert f"`nice` {allowance._NICE}" in page and f"`nice` {allowance._NICE}" in section
+
+
+def test_every_permission_has_a_row_that_says_who_enforces_it_and_nothing_else_has_one() -> None:
+    rows = [row for row in _section(MANIFEST, "permissions").split("\n") if row.startswith("| `") and "[]" not in row]
+    words = {
+        name: name if name in permissions._FIXED else name.partition(":")[0] for row in rows for name in _first(row)
+    }
+    assert set(words.values()) == {*permissions._WHOLE, *permissions._ARGUMENTS, *permissions._FIXED}
+    (held,) = [row for row in _section(SECURITY, "What it may do").split("\n") if row.startswith("| `")]
+    by = dict(zip(("hilt", "the sandbox"), held.split(" | "), strict=True))
+    for row in rows:
+        enforcer = row.split(" | ")[-1].removesuffix(" |")
+        assert f"`{words[_first(row)[0]]}" in by[enforcer], row
+    assert f"At most {manifests._MOST_PERMISSIONS}" in _rows(_section(MANIFEST, "Fields"), "permissions")[0]
+
+
+def _first(row: str) -> list[str]:
+    """The code in the first cell of a row."""
+    return re.findall(r"`([^`]+)`", row.split(" | ")[0])
+
+
+def test_what_a_permission_refuses_is_in_the_protocol() -> None:
+    section = _section(PROTOCOL, "Permissions")
+    needed = {capabilities.READ, capabilities.WRITE, capabilities.SUBMIT, capabilities.CALL}
+    rows = [row.split(" | ") for row in section.split("\n") if row.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row[1])} == needed
+    told = next(row[0] for row in rows if capabilities.READ in row[1])
+    assert [event for event in capabilities._SAID if f"`{event}`" not in told] == []
+    judged = next(row[0] for row in rows if capabilities.WRITE in row[1] and "intercept" in row[0])
+    assert [event for event in capabilities._WORDED if f"`{event}`" not in judged] == []
+
+
+def test_every_level_of_the_sandbox_is_described() -> None:
+    assert tuple(_first(row)[0] for row in _levels()) == STRICTNESS == get_args(SandboxLevel)
+
+
+def _levels() -> list[str]:
+    return [row for row in _section(SECURITY, "The sandbox").split("\n") if row.startswith("| `")]
+
+
+def test_the_other_numbers_of_managing_extensions_are_those_of_the_code() -> None:
+    said, fields = " ".join(_text(SECURITY).split()), " ".join(_text(MANIFEST).split())
+    assert f"first {consent._DEAF * 1000:g} ms" in said and f"`hilt {terminal.MARK}`" in said
+    assert (
+        f"at most {manifests._LARGEST >> 20} MiB" in fields and f"at most {manifests._LARGEST_YAML >> 10} KiB" in fields
+    )
+    assert f"first {programs.HEAD >> 10} KiB" in fields
 
 
 @pytest.mark.parametrize("field", RANGED)

@@ -12,13 +12,21 @@ import pytest
 
 from docs.fences import ROOT, fences_of
 from hilt.agent.session import NoExtensions
+from hilt.cli import ext, narrowing
 from hilt.cli.config import Config, Guards, Retry
+from hilt.cli.ext.listing import Row
+from hilt.cli.extending import PROJECT_PLACES
+from hilt.cli.home import Home
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.skills import Skill
+from hilt.extensions.descriptions import MEMORY
+from hilt.frontends.encode import event_json
 from hilt.model.contributions import Tool
 from hilt.model.conversation import StopReason, Usage
-from hilt.model.events import Event, PromptSubmitted
+from hilt.model.events import Event, PromptSubmitted, TrustAsked
 from hilt.model.models import ModelInfo
+from hilt.packages import choices, layout
+from hilt.packages.checkup import Finding
 from hilt.providers.script import CallLine, Expectation, StatusLine, TextLine, ThinkingLine, Turn, UsageLine
 from hilt.providers.usermodels import UserModel
 from hilt.providers.vendors import PROVIDERS, Vendor
@@ -34,7 +42,7 @@ from hilt.tools.shell import Shell
 from hilt.tools.workspace import Workspace
 
 DOCS = ROOT / "docs"
-EXPANDED = {"ui_request": {"request"}, "usage": {"usage"}}
+EXPANDED = {"ui_request": {"request", "commands", "text"}, "usage": {"usage"}}
 """Fields whose parts stand in the JSON in their place."""
 UNTOLD = {"tool_result": {"status", "executed", "args", "invalid"}}
 """Fields that extensions may observe and clients are not told."""
@@ -51,6 +59,19 @@ def _row(name: str, key: str) -> str:
         if line.startswith(f"| `{key}`"):
             return line
     raise AssertionError(f"docs/{name}: no row begins with `{key}`")
+
+
+def _section(name: str, title: str) -> str:
+    """What stands under a heading, up to the next of its rank."""
+    found = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^\1 |^## |\Z)", _text(name), re.DOTALL | re.MULTILINE)
+    assert found, f"docs/{name} has no heading {title!r}"
+    return found[2]
+
+
+def _named(section: str) -> list[str]:
+    """What the rows of its tables are about: all code in their first cells."""
+    rows = [line for line in section.split("\n") if line.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 
 
 def test_the_tables_of_flags_are_those_of_the_parsers() -> None:
@@ -87,6 +108,52 @@ def test_every_variable_that_is_read_from_the_environment_is_listed() -> None:
     read.update(name for vendor in PROVIDERS.values() for name in vendor.env)
     assert len(read) > 5
     assert [name for name in sorted(read) if f"`{name}`" not in _text("reference/configuration.md")] == []
+
+
+def test_every_choice_about_an_extension_has_a_row_and_stands_in_the_example() -> None:
+    section = _section("reference/configuration.md", "extensions")
+    fields = choices.Choices.__struct_fields__
+    assert sorted(_named(section)) == sorted(fields)
+    (off,) = [line for line in section.split("\n") if line.startswith("| `off`")]
+    assert [kind for kind in get_args(choices.Kind) if f"`{kind}:" not in off] == []
+    example = next(fence for fence in fences_of(DOCS / "reference/configuration.md") if "[extensions.w" in fence.text)
+    (shown,) = tomllib.loads(example.text)["extensions"].values()
+    assert set(shown) == set(fields) and msgspec.convert(shown, choices.Choices).sandbox == shown["sandbox"]
+
+
+def test_everything_a_project_may_narrow_is_described() -> None:
+    section = _section("reference/configuration.md", "A project's own file")
+    assert [name.partition(".")[0] for name in _named(section)] == [*narrowing._FIELDS, "extensions"]
+    (own,) = [line for line in section.split("\n") if line.startswith("| `extensions")]
+    assert [name for name in narrowing._Own.__struct_fields__ if f"`{name}" not in own] == []
+
+
+def test_every_file_of_hilts_home_is_described(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    made = [getattr(home, name) for name, kind in vars(Home).items() if isinstance(kind, property)]
+    assert len(made) > 12
+    text = _text("reference/configuration.md") + (ROOT / "README.md").read_text(encoding="utf-8")
+    names = [str(path.relative_to(tmp_path)) for path in made]
+    assert [name for name in (*names, MEMORY) if name not in text] == []
+    assert [place for place in PROJECT_PLACES if place not in _text("concepts/extensions.md")] == []
+
+
+def test_every_verb_of_ext_is_in_the_readme_and_every_field_of_its_lists_in_the_reference() -> None:
+    verbs = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(re.findall(r"\w+", " ".join(verbs))) == sorted(ext._VERBS)
+    listed = [name for name in _named(_section("reference/cli.md", "hilt ext list")) if not name.startswith("--")]
+    assert sorted(listed) == sorted(Row.__struct_fields__)
+    validated = _section("reference/cli.md", "hilt ext validate")
+    assert [field for field in Finding.__struct_fields__ if f"`{field}`" not in validated] == []
+    caps = f"at most {layout.CAPS.entries:,} files and folders and {layout.CAPS.size >> 20} MiB"
+    assert caps in " ".join(_text("reference/cli.md").split())
+
+
+def test_a_question_of_trust_is_described_with_its_fields() -> None:
+    question = event_json(TrustAsked("1", "/p", (("project:x", ("x",)),), "all"))
+    assert sorted(_named(_section("reference/rpc.md", "Trust"))) == sorted(question.keys() - {"type"})
+    (row,) = [line for line in _text("concepts/events.md").split("\n") if line.startswith("| `ui_request`")]
+    assert [field for field in question.keys() - {"type"} if f"`{field}`" not in row] == []
 
 
 def test_every_field_of_a_model_of_ones_own_is_described() -> None:
@@ -171,6 +238,11 @@ def test_every_slash_command_is_described_and_no_other(tmp_path: Path) -> None:
     )
     described = re.findall(r"^\| `/([\w-]+)`", _text("reference/commands.md"), re.MULTILINE)
     assert described == [command.name for command in builtin_commands(parts)]
+
+
+def test_every_module_about_extensions_on_disk_is_in_the_overview() -> None:
+    modules = {path.stem for path in (ROOT / "src/hilt/packages").glob("*.py")} - {"__init__"}
+    assert set(_named(_section("concepts/architecture.md", "How an extension comes to be started"))) == modules
 
 
 def test_every_package_is_in_the_drawing_of_the_tree() -> None:
