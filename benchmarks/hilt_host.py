@@ -22,8 +22,8 @@ from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.events import Event, TurnStarted
 from hilt.model.verdicts import Question
 from hilt.packages.finder import Finder
-from hilt.packages.screening import Gate
-from hilt.packages.trust import TrustStore
+from hilt.packages.trust.screening import Gate
+from hilt.packages.trust.store import TrustStore
 from hilt.registry.registry import Registry
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import new_meta

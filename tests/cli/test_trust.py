@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hilt.packages.trees import read_tree
-from hilt.packages.trust import Trusted, TrustStore
+from hilt.packages.trust.store import Trusted, TrustStore
 from support.agent import calls, says
 from support.extending import Made, chaos, tool
 from support.hilt_process import DEADLINE, Ended, Hilt, until

@@ -30,9 +30,10 @@ from hilt.frontends import consent, terminal
 from hilt.model.extensions import ExtensionState
 from hilt.model.verdicts import Interceptable
 from hilt.packages import manifest as manifests
-from hilt.packages import permissions, programs
+from hilt.packages import permissions
 from hilt.packages.choices import STRICTNESS
 from hilt.packages.manifest import Guard, Limits, Manifest, SandboxLevel, read_manifest
+from hilt.packages.scripts import programs
 from hilt.transport import process, stderr
 from hilt.transport.channels import Bounds
 from hilt.wire import frames, frames_answers, frames_events, frames_limits, frames_results, frames_types

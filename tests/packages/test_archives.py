@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilt.errors import PackageError
-from hilt.packages.archives import unpack
+from hilt.packages.install.archives import unpack
 from hilt.packages.layout import Caps
 from hilt.packages.trees import read_tree
 from support.packages import extension, outside, tar_of, zip_of

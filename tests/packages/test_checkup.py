@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hilt.packages.checkup import Finding, checkup, worst
-from hilt.packages.programs import interpreter, language_of
+from hilt.packages.scripts.programs import interpreter, language_of
 
 COMPLETE = {"version": "1", "description": "Does things", "permissions": []}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hilt.errors import PackageError
-from hilt.packages.environments import consent, environment_for, find_environment, remove_environment
+from hilt.packages.scripts.environments import consent, environment_for, find_environment, remove_environment
 
 BASE = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 UV = f"""
@@ -270,7 +270,7 @@ def test_an_interrupted_build_ends_what_it_started_and_leaves_nothing(tmp_path: 
 def test_a_killed_build_is_not_disturbed_while_it_goes_on_and_swept_away_after(tmp_path: Path) -> None:
     env, fifo = hanging(tmp_path)
     code = (
-        "import sys, json; from pathlib import Path; from hilt.packages.environments import environment_for\n"
+        "import sys, json; from pathlib import Path; from hilt.packages.scripts.environments import environment_for\n"
         "root, env = sys.argv[1:]\n"
         "environment_for(['a'], '', Path(root), 'demo', lambda line: print(line, flush=True), env=json.loads(env))"
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hilt.errors import PackageError
-from hilt.packages import calling
-from hilt.packages.git import fetch, resolve
+from hilt.packages.install import calling
+from hilt.packages.install.git import fetch, resolve
+from hilt.packages.install.sources import Git
 from hilt.packages.layout import Caps
-from hilt.packages.sources import Git
 from hilt.packages.trees import read_tree
 from support.packages import GIT_ENVIRONMENT, Repository, outside, repository
 
@@ -289,7 +289,7 @@ def test_interrupting_ends_git_and_leaves_nothing(tmp_path: Path, moment: str) -
     (tmp_path / "inner").mkdir()
     program = (
         "import os, sys, pathlib, signal, subprocess, time\n"
-        "from hilt.packages.git import fetch; from hilt.packages.sources import Git\n"
+        "from hilt.packages.install.git import fetch; from hilt.packages.install.sources import Git\n"
         "if len(sys.argv) > 2:\n"
         "    class Interrupted(subprocess.Popen):\n"
         "        def __init__(self, *args, **kwargs):\n"

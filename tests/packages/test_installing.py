@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hilt.errors import HiltError, ManifestError, PackageError
-from hilt.packages.installing import Staged, installed, link, moved, remove, source_of, staged
-from hilt.packages.lock import Entry, Lock, Pending
+from hilt.packages.install.installing import Staged, installed, link, moved, remove, source_of, staged
+from hilt.packages.install.lock import Entry, Lock, Pending
+from hilt.packages.install.shelf import Shelf
+from hilt.packages.install.sources import Archive, Directory, File, Git, Source
+from hilt.packages.install.verifying import strays, verify
 from hilt.packages.manifest import is_name
-from hilt.packages.shelf import Shelf
-from hilt.packages.sources import Archive, Directory, File, Git, Source
 from hilt.packages.trees import Changes, remove_tree
-from hilt.packages.verifying import strays, verify
 from support.packages import extension, killed_everywhere, nested, outside, repository, tar_of
 from support.properties import patient
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hilt.errors import PackageError
-from hilt.packages.interpreters import cleared, find_interpreter
+from hilt.packages.scripts.interpreters import cleared, find_interpreter
 
 
 def python(directory: Path, name: str, *lines: str) -> None:

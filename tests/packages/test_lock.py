@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hilt.errors import ManifestError, PackageError
 from hilt.packages import keeping
-from hilt.packages.lock import Entry, Lock, Pending
+from hilt.packages.install.lock import Entry, Lock, Pending
 from hilt.packages.trees import read_tree
 from support.packages import extension
 from support.properties import patient
@@ -114,7 +114,7 @@ def test_what_cannot_be_written_is_an_error_and_the_old_one_stays(tmp_path: Path
     program = (
         "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         f"{limits}\n"
-        "from pathlib import Path; from hilt.packages.lock import *; from hilt.errors import PackageError\n"
+        "from pathlib import Path; from hilt.packages.install.lock import *; from hilt.errors import PackageError\n"
         "lock = Lock.load(Path(sys.argv[1]))\n"
         "try: lock.without('demo').with_entry('other', lock.entries['demo']).save(Path(sys.argv[1]))\n"
         "except PackageError as error: print(error.message)\n"

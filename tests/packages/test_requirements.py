@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from hilt.packages.requirements import problem, python_problem, satisfied
+from hilt.packages.scripts.requirements import problem, python_problem, satisfied
 from support.properties import patient
 
 VERSIONS = st.lists(st.integers(0, 13), min_size=1, max_size=3).map(lambda numbers: ".".join(map(str, numbers)))

@@ -15,15 +15,15 @@ import msgspec
 import pytest
 
 from hilt.errors import ManifestError
-from hilt.packages import trusting
 from hilt.packages.choices import Choices
 from hilt.packages.discovery import Discovery, Found, discover
 from hilt.packages.finder import Finder
 from hilt.packages.oddities import oddities_of
-from hilt.packages.screening import Gate
 from hilt.packages.trees import read_tree
-from hilt.packages.trust import TrustStore
-from hilt.packages.trusting import Proposal, accept, propose
+from hilt.packages.trust import trusting
+from hilt.packages.trust.screening import Gate
+from hilt.packages.trust.store import TrustStore
+from hilt.packages.trust.trusting import Proposal, accept, propose
 from support.packages import extension, outside
 
 

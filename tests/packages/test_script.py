@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hilt.errors import ManifestError
 from hilt.packages.manifest import Guard, Limits, Manifest
-from hilt.packages.script import Script, hilt_block, read_script, script_command
+from hilt.packages.scripts.script import Script, hilt_block, read_script, script_command
 from support.properties import patient
 
 HEAD = 64 * 1024

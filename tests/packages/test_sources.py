@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilt.errors import PackageError
-from hilt.packages.sources import Archive, Directory, File, Git, parse_source
+from hilt.packages.install.sources import Archive, Directory, File, Git, parse_source
 from support.packages import extension, repository
 from support.properties import patient
 

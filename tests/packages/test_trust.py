@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hilt.errors import ManifestError, PackageError
-from hilt.packages import trust
 from hilt.packages.trees import File
-from hilt.packages.trust import Trusted, TrustStore
+from hilt.packages.trust import store as trust_file
+from hilt.packages.trust.store import Trusted, TrustStore
 
 ENTRY = Trusted("abc", {"run": File("123", 4, executable=True)}, ("net",), ("env:A",), "2026-01-01")
 
@@ -101,7 +101,7 @@ def test_a_damaged_file_trusts_nothing_is_named_and_is_left_as_it_is(
 def test_the_file_never_becomes_too_large_to_be_read_again(
     store: TrustStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trust, "_LARGEST", 2000)
+    monkeypatch.setattr(trust_file, "_LARGEST", 2000)
     store.add(tmp_path, {"a": ENTRY})
     with pytest.raises(PackageError, match=r"trust\.json") as caught:
         store.add(tmp_path, {f"b{number}": ENTRY for number in range(100)})
@@ -113,7 +113,7 @@ def test_several_writers_at_once_lose_nothing(store: TrustStore, tmp_path: Path)
     program = """
 import sys
 from pathlib import Path
-from hilt.packages.trust import Trusted, TrustStore
+from hilt.packages.trust.store import Trusted, TrustStore
 store = TrustStore(Path(sys.argv[1]))
 for number in range(20):
     store.add(Path(sys.argv[2]), {f"{sys.argv[3]}-{number}": Trusted(sys.argv[3], {})})

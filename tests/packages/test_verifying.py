@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from hilt.packages.installing import staged
-from hilt.packages.lock import Entry
-from hilt.packages.shelf import Shelf
-from hilt.packages.sources import Directory
+from hilt.packages.install.installing import staged
+from hilt.packages.install.lock import Entry
+from hilt.packages.install.shelf import Shelf
+from hilt.packages.install.sources import Directory
+from hilt.packages.install.verifying import verify
 from hilt.packages.trees import Changes
-from hilt.packages.verifying import verify
 from support.packages import extension
 
 

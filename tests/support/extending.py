@@ -33,8 +33,8 @@ from hilt.model.events import Event, Noticed, ToolResultAdded
 from hilt.model.extensions import ExtensionState, ExtensionStatus
 from hilt.packages.choices import Choices
 from hilt.packages.finder import Finder
-from hilt.packages.screening import Gate
-from hilt.packages.trust import TrustStore
+from hilt.packages.trust.screening import Gate
+from hilt.packages.trust.store import TrustStore
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import Owner
 from hilt.sessions.log import SessionLog

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hilt.packages.installing import link, remove, staged
-from hilt.packages.lock import Lock
-from hilt.packages.shelf import Shelf
-from hilt.packages.sources import Directory
-from hilt.packages.verifying import verify
+from hilt.packages.install.installing import link, remove, staged
+from hilt.packages.install.lock import Lock
+from hilt.packages.install.shelf import Shelf
+from hilt.packages.install.sources import Directory
+from hilt.packages.install.verifying import verify
 
 GIT_ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hilt.packages.choices import Choices
     from hilt.packages.discovery import Untrusted
     from hilt.packages.finder import Finder
-    from hilt.packages.screening import Gate
+    from hilt.packages.trust.screening import Gate
 
 PROJECT_PLACES = (".hilt/extensions", ".zot/extensions", ".piglet/extensions")
 
@@ -48,8 +48,8 @@ class Wanted(Struct, frozen=True):
 
     def finder(self) -> "Finder":
         from hilt.packages.finder import Finder
-        from hilt.packages.screening import Gate
-        from hilt.packages.trust import TrustStore
+        from hilt.packages.trust.screening import Gate
+        from hilt.packages.trust.store import TrustStore
 
         path = os.environ.get("PATH", os.defpath)
         return Finder(
@@ -127,7 +127,7 @@ def _remember(seen: Path, statuses: tuple[ExtensionStatus, ...]) -> None:
 
 async def _consent(gate: "Gate", approver: RpcApprover, barred: "tuple[Untrusted, ...]") -> bool:
     """Ask whoever is at the other end, once, and keep a yes. Raises `HiltError`."""
-    from hilt.packages.trusting import accept, propose
+    from hilt.packages.trust.trusting import accept, propose
 
     proposal = await asyncio.to_thread(propose, gate, barred)
     if not proposal.entries:

@@ -26,8 +26,8 @@ from hilt.packages.manifest import (
     resolve_exec,
 )
 from hilt.packages.members import json_members, quoted, read_file, shown, yaml_members
-from hilt.packages.programs import defects
-from hilt.packages.script import LANGUAGES, Script, hilt_block, read_script, script_command
+from hilt.packages.scripts.programs import defects
+from hilt.packages.scripts.script import LANGUAGES, Script, hilt_block, read_script, script_command
 
 Level: TypeAlias = Literal["ok", "info", "warn", "error"]
 

@@ -283,7 +283,7 @@ def _load(candidate: _Candidate, order: int, path: str, choices: Mapping[str, Ch
     """Raises `ManifestError`."""
     directory, source, file = candidate.directory, candidate.source, candidate.file
     if file:
-        from hilt.packages.script import read_script, script_command  # 8 ms, and most have a manifest
+        from hilt.packages.scripts.script import read_script, script_command  # 8 ms, and most have a manifest
 
         if not os.access(file, os.F_OK):
             raise ManifestError(f"{shown(file)}: there is no such file", hint=_FLAG_HINT)

@@ -9,7 +9,7 @@ from hilt.errors import ManifestError, PackageError
 from hilt.packages.choices import Choices
 from hilt.packages.discovery import Discovery, Found, Problem, discover, find_again
 from hilt.packages.members import shown
-from hilt.packages.screening import Gate, told
+from hilt.packages.trust.screening import Gate, told
 
 _UNSPOKEN = "it speaks the jsonrpc dialect, which this version of hilt does not speak yet"
 
@@ -64,9 +64,9 @@ class Finder(Struct, frozen=True):
         """Those whose files are as they were installed."""
         if not self.lock.exists():
             return found
-        from hilt.packages.lock import Lock  # 5 ms, for nothing where nothing was installed
-        from hilt.packages.shelf import Shelf
-        from hilt.packages.verifying import verify
+        from hilt.packages.install.lock import Lock  # 5 ms, for nothing where nothing was installed
+        from hilt.packages.install.shelf import Shelf
+        from hilt.packages.install.verifying import verify
 
         try:
             Shelf(self.user, self.lock).repair()  # what was interrupted must not look like somebody's meddling

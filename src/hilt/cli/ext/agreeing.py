@@ -13,8 +13,8 @@ from hilt.packages.checkup import checkup
 from hilt.packages.choices import NONE, Choices
 from hilt.packages.disclosure import disclosure
 from hilt.packages.discovery import Found
-from hilt.packages.installing import Staged
-from hilt.packages.lock import Entry
+from hilt.packages.install.installing import Staged
+from hilt.packages.install.lock import Entry
 from hilt.packages.manifest import Manifest, SandboxLevel
 from hilt.packages.permissions import CONSENTED
 

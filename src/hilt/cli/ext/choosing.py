@@ -18,7 +18,7 @@ from hilt.packages.discovery import PROJECT
 from hilt.packages.manifest import is_name, read_manifest
 from hilt.packages.members import quoted
 from hilt.packages.permissions import KNOWN, meaning, problem
-from hilt.packages.screening import Gate
+from hilt.packages.trust.screening import Gate
 
 
 def enable(site: Site, options: argparse.Namespace) -> Told:

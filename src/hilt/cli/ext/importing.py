@@ -11,10 +11,10 @@ from hilt.cli.ext.agreeing import about, agreed, choices_for, keep_choices, prog
 from hilt.cli.ext.installing import prepared
 from hilt.cli.ext.site import Site, Told
 from hilt.errors import HiltError
-from hilt.packages.installing import Staged
+from hilt.packages.install.installing import Staged
+from hilt.packages.install.sources import Directory
 from hilt.packages.manifest import manifest_file
 from hilt.packages.members import shown
-from hilt.packages.sources import Directory
 
 _LARGEST_CONFIG = 256 * 1024
 

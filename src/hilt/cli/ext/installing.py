@@ -17,17 +17,17 @@ from hilt.packages.choices import Choices
 from hilt.packages.diffing import differences
 from hilt.packages.disclosure import disclosure, listed
 from hilt.packages.discovery import Found
-from hilt.packages.environments import consent, environment_for, find_environment, remove_environment
-from hilt.packages.installing import Difference, Staged, installed, source_of, staged
-from hilt.packages.installing import link as put_link
-from hilt.packages.installing import remove as take_away
-from hilt.packages.lock import Entry, Lock
+from hilt.packages.install.installing import Difference, Staged, installed, source_of, staged
+from hilt.packages.install.installing import link as put_link
+from hilt.packages.install.installing import remove as take_away
+from hilt.packages.install.lock import Entry, Lock
+from hilt.packages.install.shelf import Shelf
+from hilt.packages.install.sources import File, Source, parse_source
+from hilt.packages.install.verifying import strays
 from hilt.packages.manifest import read_manifest, resolve_exec
 from hilt.packages.permissions import meaning
-from hilt.packages.shelf import Shelf
+from hilt.packages.scripts.environments import consent, environment_for, find_environment, remove_environment
 from hilt.packages.sightings import remember
-from hilt.packages.sources import File, Source, parse_source
-from hilt.packages.verifying import strays
 
 
 def shelf_of(site: Site) -> Shelf:
@@ -104,7 +104,7 @@ def prepared(site: Site, source: Source, given: str, *, yes: bool, fresh: bool =
 @contextmanager
 def _python_for(site: Site, source: Source, *, yes: bool, fresh: bool) -> Iterator[Path | None]:
     """The interpreter that has what a single file depends on; None for what depends on nothing."""
-    from hilt.packages.script import read_script
+    from hilt.packages.scripts.script import read_script
 
     script = read_script(source.path) if isinstance(source, File) else None
     if script is None or not script.needs_environment:

@@ -13,7 +13,7 @@ from hilt.cli.ext.site import Site, Told, every, found_in, no_such, tell
 from hilt.errors import ManifestError
 from hilt.frontends.terminal import clean, hanging
 from hilt.packages.discovery import PROJECT, Discovery, Found, Problem, Untrusted, log_name
-from hilt.packages.lock import Entry
+from hilt.packages.install.lock import Entry
 from hilt.packages.manifest import Manifest, read_manifest
 from hilt.packages.permissions import CONSENTED, meaning
 from hilt.packages.sightings import Sighting, known_as, sightings

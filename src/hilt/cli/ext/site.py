@@ -15,7 +15,7 @@ from hilt.errors import UsageError
 from hilt.frontends.terminal import clean, hanging
 from hilt.packages.discovery import Discovery, Found, Untrusted
 from hilt.packages.finder import Finder
-from hilt.packages.lock import Entry, Lock
+from hilt.packages.install.lock import Entry, Lock
 from hilt.packages.members import quoted
 
 

@@ -6,7 +6,7 @@ from hilt.cli.ext.site import Site, Told
 from hilt.errors import UsageError
 from hilt.frontends.consent import ask
 from hilt.packages.discovery import PROJECT, Discovery
-from hilt.packages.trusting import Proposal, accept, propose
+from hilt.packages.trust.trusting import Proposal, accept, propose
 
 
 def trust(site: Site, options: argparse.Namespace) -> Told:

@@ -23,8 +23,8 @@ from hilt.errors import ManifestError
 from hilt.packages.lookup import look_up
 from hilt.packages.manifest import Manifest, as_name, manifest_of
 from hilt.packages.members import kind, quoted, shown
-from hilt.packages.programs import HEAD, is_binary, language_of, read_head
-from hilt.packages.requirements import problem, python_problem
+from hilt.packages.scripts.programs import HEAD, is_binary, language_of, read_head
+from hilt.packages.scripts.requirements import problem, python_problem
 
 _BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb"(#|//|--) /// (hilt|script)")

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hilt.packages.lock import Entry
+from hilt.packages.install.lock import Entry
 from hilt.packages.manifest import MANIFESTS
 from hilt.packages.trees import CHUNK, DIRECTORY, FILE, Changes, File, leaves
 

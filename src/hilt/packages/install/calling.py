@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from hilt.errors import PackageError
+from hilt.packages.install.sources import Git
 from hilt.packages.layout import CAPS, Caps
 from hilt.packages.members import shown
-from hilt.packages.sources import Git
 
 Progress: TypeAlias = Callable[[str], None]
 

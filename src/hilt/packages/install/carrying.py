@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
-from hilt.packages.lock import Entry
+from hilt.packages.install.lock import Entry
+from hilt.packages.install.verifying import verify
 from hilt.packages.trees import CHUNK, FILE, Tree, leaves, new_file, opened, write_all
-from hilt.packages.verifying import verify
 
 _CACHE = frozenset(("__pycache__",))
 _KEPT = ".kept"

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from hilt.errors import PackageError
 from hilt.packages import keeping
-from hilt.packages.lock import Entry, Lock, Pending
+from hilt.packages.install.lock import Entry, Lock, Pending
+from hilt.packages.install.verifying import verify
 from hilt.packages.members import shown
 from hilt.packages.trees import DIRECTORY, discard
-from hilt.packages.verifying import verify
 
 _STAGING, _ASIDE = ".staging-", ".aside-"
 

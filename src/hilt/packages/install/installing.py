@@ -16,15 +16,15 @@ import msgspec
 from msgspec import Struct
 
 from hilt.errors import ManifestError, PackageError
-from hilt.packages.carrying import carry
-from hilt.packages.lock import Entry, Kind, Lock
+from hilt.packages.install.carrying import carry
+from hilt.packages.install.lock import Entry, Kind, Lock
+from hilt.packages.install.shelf import Shelf
+from hilt.packages.install.sources import Archive, Directory, File, Git, Source
+from hilt.packages.install.verifying import verify
 from hilt.packages.manifest import MANIFEST, Manifest, read_manifest, resolve_exec
 from hilt.packages.members import shown
 from hilt.packages.oddities import Oddity, oddities_of
-from hilt.packages.shelf import Shelf
-from hilt.packages.sources import Archive, Directory, File, Git, Source
 from hilt.packages.trees import Changes, Tree, changes, copy_file, copy_tree, read_tree
-from hilt.packages.verifying import verify
 
 
 class Difference(Struct, frozen=True):
@@ -166,7 +166,7 @@ def moved(entry: Entry) -> str:
     """The commit its ref means now, when that is another one; empty otherwise. Asks the repository."""
     if entry.kind != "git":
         return ""
-    from hilt.packages.git import resolve
+    from hilt.packages.install.git import resolve
 
     source = source_of(entry)
     assert isinstance(source, Git)
@@ -236,11 +236,11 @@ def _fill(
         case File():
             _fill_with_file(source.path, where, path, python)
         case Archive():
-            from hilt.packages.archives import unpack
+            from hilt.packages.install.archives import unpack
 
             unpack(source.path, where)
         case Git():
-            from hilt.packages.git import fetch, resolve
+            from hilt.packages.install.git import fetch, resolve
 
             if expected and (commit := resolve(source)) != expected.commit:
                 raise PackageError(
@@ -255,7 +255,7 @@ def _fill(
 
 def _fill_with_file(file: Path, where: Path, path: str, python: Path | None) -> None:
     """A directory that holds just this file, and a manifest which says what the file says of itself."""
-    from hilt.packages.script import hilt_block, read_script, script_command
+    from hilt.packages.scripts.script import hilt_block, read_script, script_command
 
     copy_file(Path(os.path.realpath(file)), where, file.name)
     # The copy is read, not what may become of the original meanwhile.

@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 
 from hilt.errors import PackageError
-from hilt.packages.archives import SUFFIXES
+from hilt.packages.install.archives import SUFFIXES
 from hilt.packages.members import shown
 
 _LONGEST = 2000

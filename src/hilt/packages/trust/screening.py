@@ -20,7 +20,7 @@ from hilt.packages.layout import LEFT_OUT
 from hilt.packages.manifest import Manifest, read_manifest, resolve_exec
 from hilt.packages.members import shown
 from hilt.packages.trees import Changes, Tree, changes, copy_tree, read_tree, remove_tree
-from hilt.packages.trust import Folder, Trusted, TrustStore
+from hilt.packages.trust.store import Folder, Trusted, TrustStore
 
 _NAMED = 5
 """Files, in a sentence."""

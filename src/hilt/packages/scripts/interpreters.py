@@ -12,7 +12,7 @@ from msgspec import Struct
 from hilt.errors import PackageError
 from hilt.packages.lookup import on_path
 from hilt.packages.members import quoted
-from hilt.packages.requirements import Version, python_problem, satisfied
+from hilt.packages.scripts.requirements import Version, python_problem, satisfied
 
 _OLDEST, _NEWEST = 8, 30
 """Minor versions by whose names programs are looked for."""

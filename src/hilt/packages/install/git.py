@@ -12,11 +12,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from hilt.errors import PackageError
-from hilt.packages.building import Building
-from hilt.packages.calling import Progress, reading, run
+from hilt.packages.install.building import Building
+from hilt.packages.install.calling import Progress, reading, run
+from hilt.packages.install.sources import Git
 from hilt.packages.layout import CAPS, LEFT_OUT, Caps, refuse
 from hilt.packages.members import shown
-from hilt.packages.sources import Git
 from hilt.packages.trees import remove_tree
 
 _CHUNK = 1 << 16

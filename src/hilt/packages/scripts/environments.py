@@ -15,11 +15,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from hilt.errors import PackageError
-from hilt.packages.interpreters import Interpreter, cleared, find_interpreter
 from hilt.packages.lookup import on_path
 from hilt.packages.manifest import is_name
 from hilt.packages.members import quoted, shown
-from hilt.packages.requirements import problem
+from hilt.packages.scripts.interpreters import Interpreter, cleared, find_interpreter
+from hilt.packages.scripts.requirements import problem
 
 Progress = Callable[[str], None]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from hilt.errors import PackageError
-from hilt.packages.building import Building
+from hilt.packages.install.building import Building
+from hilt.packages.install.tarballs import Stream, Tar
 from hilt.packages.layout import CAPS, Caps, refuse
 from hilt.packages.members import shown
-from hilt.packages.tarballs import Stream, Tar
 from hilt.packages.trees import remove_tree
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from hilt.packages.manifest import MANIFEST, manifest_bytes, manifest_file, pars
 from hilt.packages.members import shown
 from hilt.packages.oddities import oddities_of
 from hilt.packages.permissions import CONSENTED
-from hilt.packages.screening import Gate
 from hilt.packages.trees import Changes, File, Tree, changes, read_tree
-from hilt.packages.trust import Trusted
+from hilt.packages.trust.screening import Gate
+from hilt.packages.trust.store import Trusted
 
 _LARGEST_COMPARED = 32 * 1024
 _MOST_COMPARED = 256 * 1024
