@@ -46,7 +46,7 @@ def test_an_install_shows_what_it_is_about_and_the_extension_runs_afterwards(sit
         "use the network  [net]",
         "the environment variable GITHUB_TOKEN  [env:GITHUB_TOKEN]",
         "standard:",
-        "3 files, ",
+        "4 files, ",
         "odd.txt, line 1,",
         f"from      {source}",
     ):

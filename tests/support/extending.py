@@ -25,6 +25,7 @@ from hilt.agent.session import ActiveModel, Parts, Session
 from hilt.extensions.agent import House, Opener, Places
 from hilt.extensions.handshake import Surroundings
 from hilt.extensions.host import ExtensionHost
+from hilt.extensions.memory import Memory
 from hilt.frontends.encode import event_json, public
 from hilt.model.content import text_of
 from hilt.model.contributions import Contribution
@@ -66,9 +67,14 @@ class Made:
 
 def chaos(name: str, *items: Any, **manifest: Any) -> Made:
     """The chaos extension with this script; see its docstring for the verbs. More keywords go into the manifest."""
-    argv = {"exec": sys.executable, "args": ["-I", "-S", str(CHAOS), "@chaos.json"]}
     introduced = [f"hello:{name}" if item == "hello" else item for item in items]
-    return Made(name, {**argv, **manifest}, {"chaos.json": json.dumps(introduced)})
+    files = {"chaos.json": json.dumps(introduced)}
+    program = str(CHAOS)
+    if "permissions" in manifest:
+        # In a sandbox it may see nothing but its own directory.
+        program, files["chaos.py"] = "chaos.py", CHAOS.read_text()
+    argv = {"exec": sys.executable, "args": ["-I", "-S", program, "@chaos.json"]}
+    return Made(name, {**argv, **manifest}, files)
 
 
 def tool(name: str = "t", *items: Any, **manifest: Any) -> Made:
@@ -218,6 +224,7 @@ async def extended(
         Places(folder / "home", folder / "logs", folder / "data", folder / "outputs"),
         Surroundings("script", "script", str(folder)),
         attended,
+        Memory(folder / "home" / "descriptions.json"),
     )
     home = folder / "home"
     path = os.environ["PATH"]
