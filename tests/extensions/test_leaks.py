@@ -102,7 +102,7 @@ async def test_reloading_three_hundred_times_leaves_nothing(tmp_path: Path) -> N
         for _ in range(ROUNDS):
             assert (await it.host.reload()).ready == AT_ONCE
         await until(lambda: len(our_children()) == AT_ONCE)
-        await until(lambda: len(asyncio.all_tasks()) == tasks)
+        await until(lambda: len(asyncio.all_tasks()) <= tasks)  # some of the first ones are over by now
         assert remembered() == AT_ONCE
 
 
@@ -117,4 +117,4 @@ async def test_calls_that_are_given_up_leave_nothing(tmp_path: Path) -> None:
                     await it.call("t0")
             except TimeoutError:
                 pass
-        assert len(asyncio.all_tasks()) == tasks
+        assert len(asyncio.all_tasks()) <= tasks
