@@ -14,6 +14,7 @@ from random import Random
 from signal import SIGSEGV
 from typing import Any, Literal
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -496,11 +497,12 @@ class HostMachine(RuleBasedStateMachine):
             await self.model.world.it.session.bus.emit(TurnStarted(step))
 
 
+@pytest.mark.timeout(300)  # a machine with other things to do takes several times as long
 def test_whatever_happens_in_whatever_order_the_host_does_what_its_model_says() -> None:
     run_state_machine_as_test(
         HostMachine,
         settings=settings(
-            max_examples=EXAMPLES or 300,
+            max_examples=EXAMPLES or 200,
             stateful_step_count=50,
             derandomize=not EXAMPLES,
             deadline=None,
