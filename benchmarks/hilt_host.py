@@ -16,6 +16,7 @@ from hilt.agent.schema import problems
 from hilt.extensions.agent import House, Places
 from hilt.extensions.handshake import Surroundings
 from hilt.extensions.host import ExtensionHost
+from hilt.extensions.memory import Memory
 from hilt.model.actions import Action
 from hilt.model.content import Text
 from hilt.model.contributions import Invocation, ToolOutput
@@ -90,7 +91,8 @@ async def _running(
     )
     agent = Nobody()
     places = Places(home, home / ".logs", home / ".data", home / ".outputs")
-    house = House(agent, started, places, Surroundings("", "", "/"), attended=False)
+    memory = Memory(home / ".descriptions")
+    house = House(agent, started, places, Surroundings("", "", "/"), attended=False, memory=memory)
     registry = Registry()
     with scratch, log:
         async with ExtensionHost(finder, house, registry, "benchmark").running() as host:

@@ -70,6 +70,24 @@ def test_other_names_that_are_none_are_refused_too_in_a_few_words(site: ExtSite,
     assert done.code == 2 and "hint:" in done.err and len(done.err) < 500
 
 
+def test_the_help_of_grant_names_the_permissions(site: ExtSite) -> None:
+    assert "conversation:read" in site.ext("grant", "--help").out
+
+
+@pytest.mark.parametrize("verb", ["info", "disable", "remove", "doctor", "update"])
+def test_a_name_that_is_nearly_right_gets_the_right_one(site: ExtSite, verb: str) -> None:
+    tool("weather").write(site.home / "extensions")
+
+    assert 'did you mean "weather"?' in site.ext(verb, "wether").err
+    assert "did you mean" not in site.ext(verb, "gradle").err
+
+
+def test_one_of_a_project_is_pointed_out_by_its_whole_name(site: ExtSite) -> None:
+    tool("weather").write(site.project / ".hilt" / "extensions")
+
+    assert 'did you mean "project:weather"?' in site.ext("info", "weather").err
+
+
 @pytest.mark.parametrize("arguments", [["list"], ["disable", "one"], ["grant", "one", "net"]])
 def test_a_damaged_configuration_is_told_and_left_as_it_is(site: ExtSite, arguments: list[str]) -> None:
     tool("one").write(site.home / "extensions")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.agent import says
-from support.ext_site import ExtSite, canary, failing
+from support.ext_site import SAYS_HELLO, ExtSite, canary, failing
 from support.extending import Made, chaos, tool
 
 
@@ -37,6 +37,17 @@ def test_a_healthy_one_is_found_so_and_the_machine_is_looked_at_too(site: ExtSit
     assert done.code == 0 and done.err == "starting one…\n"
     assert "ok    handshake: it was ready after" in done.out and "ERROR" not in done.out
     assert "\nthis machine\n" in done.out and "sandbox" in done.out
+
+
+def test_trying_one_out_keeps_our_own_keys_from_it_whatever_it_was_granted(site: ExtSite) -> None:
+    program = "#!/bin/sh\nenv >&2\n" + SAYS_HELLO.partition("\n")[2]
+    (Made("one", {"exec": "./run"}, {"run": program}).write(site.home / "extensions") / "run").chmod(0o755)
+    site.home.joinpath("config.toml").write_text('[extensions.one]\ngrants = ["env"]\n')
+    secrets = {"ANTHROPIC_API_KEY": "canary-of-ours", "OTHER_API_KEY": "canary-of-others"}
+    site.ext("doctor", "one", env=secrets)
+
+    log = (site.home / "logs" / "ext-one.log").read_text()
+    assert "canary-of-others" in log and "canary-of-ours" not in log
 
 
 def test_without_extensions_there_is_nothing_wrong(site: ExtSite) -> None:

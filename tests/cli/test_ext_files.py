@@ -71,6 +71,14 @@ def test_a_program_that_answers_is_installed_under_its_stem(site: ExtSite) -> No
     assert (run.code, run.err) == (0, "")
 
 
+def test_a_file_that_cannot_be_run_is_named_as_the_user_knows_it(site: ExtSite) -> None:
+    file = site.file("notes.txt", "not a program", 0o644)
+    done = site.ext("install", str(file), "--yes")
+
+    assert done.code == 1 and f"{file} is not executable" in done.err and f"hint: chmod +x {file}" in done.err
+    assert ".staging" not in done.err and site.left() == {}
+
+
 def test_what_a_script_says_of_itself_is_shown_and_holds(site: ExtSite) -> None:
     done = site.ext("install", str(site.file("sums.py", python(), 0o644)), "--yes")
     run = site.run("--json", "go", *site.script(calls(("add", {})), says("done")))

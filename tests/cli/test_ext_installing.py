@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -76,6 +77,16 @@ def test_what_is_wrong_with_it_here_is_shown_before_it_is_installed(site: ExtSit
 
     assert done.code == 0 and "wrong     " in done.err and "no-such-program" in done.err
     assert ".staging" not in done.err
+
+
+def test_that_it_is_large_is_told_and_not_called_wrong(site: ExtSite) -> None:
+    source = site.make(tool("one"))
+    with (source / "model.bin").open("wb") as file:
+        file.truncate(110 * 1024 * 1024)
+    done = site.ext("install", str(source), "--yes")
+
+    assert done.code == 0 and "files, 110 MiB" in done.err
+    assert not re.search(r"wrong .* MiB", done.err)
 
 
 def test_what_was_granted_to_another_of_its_name_before_is_shown(site: ExtSite) -> None:
@@ -153,6 +164,50 @@ def test_an_archive_is_installed_and_a_hostile_one_leaves_nothing(site: ExtSite)
 
     assert refused.code == 1 and site.left() == {} and not list(site.folder.rglob("evil"))
     assert site.ext("install", str(good), "--yes").code == 0 and site.row("one")["pinned"]
+
+
+def test_what_is_being_done_is_said_before_it_is_done(site: ExtSite) -> None:
+    directory, repository = site.make(tool("a")), site.repository(tool("b")).path
+    archive = tar_of(site.folder / "c.tgz", ("c/extension.json", b'{"name": "c", "exec": "sh"}'))
+    for word, source in (
+        (f"copying {directory}…", directory),
+        (f"fetching {repository}…", f"{repository}@v1"),
+        (f"unpacking {archive}…", archive),
+    ):
+        assert site.ext("install", str(source), "--yes").err.splitlines()[0] == word
+
+
+@pytest.mark.parametrize("verb", ["install", "link"])
+def test_a_place_whose_name_is_not_utf_8_is_refused_and_leaves_nothing(site: ExtSite, verb: str) -> None:
+    place = site.make(tool("one"))
+    odd = place.with_name(os.fsdecode(b"on\xffe"))
+    place.rename(odd)
+    done = site.ext(verb, ".", "--yes", cwd=str(odd))
+
+    assert done.code == 1 and "not UTF-8" in done.err and "rename it" in done.err
+    assert site.left() == {}
+
+
+def test_what_was_revoked_is_only_told_as_what_it_may_not(site: ExtSite) -> None:
+    site.configure('[extensions.one]\ngrants = ["net:a.example"]\nrevoked = ["net", "fs.read:/a"]\n')
+    asked = ["net", "fs.read:/a", "fs.read:/b"]
+    done = site.ext("install", str(site.make(tool("one", permissions=asked))), "--yes")
+
+    assert [line for line in done.err.splitlines() if line.startswith("  may")] == [
+        "  may       read files in /b  [fs.read:/b]",
+        "  may not   use the network  [net]  (you revoked it)",
+        "  may not   read files in /a  [fs.read:/a]  (you revoked it)",
+    ]
+
+
+def test_one_that_this_version_cannot_run_says_so_before_it_is_installed(site: ExtSite) -> None:
+    place = site.folder / "pig"
+    place.mkdir()
+    (place / "manifest.yaml").write_text("name: pig\nruntime: python\nentry: main.py\n")
+    (place / "main.py").touch()
+    done = site.ext("install", str(place), "--yes")
+
+    assert "wrong     it speaks the jsonrpc dialect, which this version of hilt does not speak yet" in done.err
 
 
 def test_choices_that_cannot_be_kept_are_told_before_anything_is_installed(site: ExtSite) -> None:
@@ -260,6 +315,7 @@ def test_a_tag_that_was_moved_is_noticed_and_what_it_changes_is_shown_before_it_
         "  ~ extension.json",
     ):
         assert told in done.err and told in done.out, told
+    assert f"updated one to 2, pinned to commit {after}" in done.out
     assert "+import os\n+# a‹U+2028›-b‹U+001B›[2K\n" in done.err and "+++ after/new.py" in done.err
     assert "blob.bin: not shown" in done.err
 
@@ -291,6 +347,15 @@ def test_update_all_goes_on_after_one_that_cannot_be_updated(site: ExtSite) -> N
     assert done.code == 1
     assert (a["updated"], b["updated"], c["updated"]) == (False, False, True) and "sources/a" in a["error"]
     assert site.row("c")["version"] == "2"
+
+
+def test_a_source_that_is_gone_is_told_with_what_to_do(site: ExtSite) -> None:
+    archive = tar_of(site.folder / "c.tgz", ("c/extension.json", b'{"name": "c", "exec": "sh"}'))
+    site.ext("install", str(archive), "--yes")
+    archive.unlink()
+    done = site.ext("update", "c")
+
+    assert done.code == 1 and f"{archive}, where c came from, is gone" in done.err and "hilt ext remove c" in done.err
 
 
 def test_what_an_extension_saved_beside_its_code_survives_an_update(site: ExtSite) -> None:
@@ -363,6 +428,14 @@ def test_a_linked_one_runs_as_it_is_at_any_time_and_only_the_link_is_removed(sit
     assert 'grants = ["env:TOKEN"]' in (site.home / "config.toml").read_text()
     assert removed.code == 0 and (source / "chaos.json").exists()
     assert not os.path.lexists(site.home / "extensions" / "one")
+
+
+def test_a_second_link_is_refused_before_anybody_is_asked_and_how_to_undo_the_first_is_said(site: ExtSite) -> None:
+    source = site.make(tool("one"))
+    site.ext("link", str(source), "--yes")
+    done = site.ext("link", str(source))
+
+    assert done.code == 1 and f"is linked already, to {source}" in done.err and "hilt ext remove one" in done.err
 
 
 def test_a_linked_one_is_not_updated(site: ExtSite) -> None:

@@ -82,7 +82,7 @@ def test_the_table_has_a_line_for_each_and_its_reason_below_and_no_colour(site: 
     header, one, two, reason = done.out.splitlines()
     assert header.split() == ["name", "version", "state", "dialect", "source", "pinned", "sandbox", "offers"]
     assert one.split() == ["one", "1.0", "stopped", "frames", "user", "-", "off", "-"]
-    assert two.split()[:3] == ["two", "-", "disabled"] and "manifest" in reason
+    assert two.split()[:3] == ["two", "-", "disabled"] and "manifest" in reason and "hilt ext enable two" in reason
     assert "\x1b" not in done.out
 
 
@@ -114,7 +114,7 @@ def test_info_tells_rights_command_and_log(site: ExtSite) -> None:
     assert told["permissions"] == ["net", "env:GITHUB_TOKEN"] and told["grants"] == ["env:GITHUB_TOKEN"]
     assert told["revoked"] == ["net"] and told["log"].endswith("/logs/ext-one.log")
     assert told["command"][1:3] == ["-I", "-S"] and told["origin"] == str(site.folder / "sources" / "one")
-    assert "net (use the network)" in text and " -I -S " in text
+    assert "permissions net (use the network)\n            env:GITHUB_TOKEN (see the" in text and " -I -S " in text
 
 
 @pytest.mark.parametrize("data", [b'{"one": {"state": "', b'{"\xff": {}}', b'{"one": {"x": ' + b"[" * 100_000, b"[]"])

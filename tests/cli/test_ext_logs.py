@@ -109,6 +109,15 @@ def test_ctrl_c_ends_it_with_130_and_without_a_word(site: ExtSite) -> None:
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
+def test_following_ends_when_nobody_reads_it_any_more_though_nothing_comes(site: ExtSite) -> None:
+    site.log("one", b"first\n")
+    with following(site) as process:
+        line(process)
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert (process.wait(DEADLINE), process.stderr.read()) == (0, b"")
+
+
 def test_a_name_cannot_lead_out_of_the_logs(site: ExtSite) -> None:
     site.log("x/inner", b"")
     (site.home / "secret.log").write_text("secret\n")

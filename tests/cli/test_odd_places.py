@@ -4,8 +4,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from support.agent import calls, says
 from support.hilt_process import DEADLINE, Hilt
@@ -35,6 +38,17 @@ def test_a_home_that_cannot_be_made_costs_the_record_and_not_the_answer(tmp_path
     assert "/proc/nowhere cannot be made" in done.err and "not saved" in done.err
     quiet = hilt.run("-p", "go", "--no-session", *hilt.script(*turns), env={"HILT_HOME": "/proc/nowhere"})
     assert (quiet.code, quiet.out) == (0, "done\n")
+
+
+@pytest.mark.parametrize("arguments", [("-p", "hi"), ("ext", "list"), ("sessions", "list", "--here")])
+def test_a_working_directory_that_is_gone_is_told(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    hilt = Hilt(tmp_path)
+    (tmp_path / "gone").mkdir()
+    command = ["sh", "-c", 'rmdir "$PWD" && exec "$0" -m hilt "$@"', sys.executable, *arguments]
+    done = subprocess.run(
+        command, cwd=tmp_path / "gone", env=hilt.environment, capture_output=True, text=True, timeout=DEADLINE
+    )
+    assert done.returncode == 2 and "the working directory is gone" in done.stderr and "hint: cd to" in done.stderr
 
 
 def test_pipes_where_files_should_be_are_refused_and_not_waited_for(tmp_path: Path) -> None:

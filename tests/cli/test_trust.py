@@ -238,11 +238,17 @@ def deaf_no_more(terminal: int) -> bool:
     return bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
 
 
-@pytest.mark.parametrize("keys", [b"\r", b"\x1b", b"\x03", b"n\r", b"\x04", b"yess\r"])
+@pytest.mark.parametrize("keys", [b"\r", b"\x1b", b"n\r", b"\x04", b"yess\r"])
 def test_anything_but_a_yes_is_a_no(hilt: Hilt, keys: bytes) -> None:
     add(hilt, tool("one"))
     code, shown = typed(hilt, keys)
     assert code == 1 and "nothing was trusted" in shown and "project:one" in shown
+    assert not (hilt.home / "trust.json").exists()
+
+
+def test_ctrl_c_at_the_question_trusts_nothing_and_exits_with_130(hilt: Hilt) -> None:
+    add(hilt, tool("one"))
+    assert typed(hilt, b"\x03")[0] == 130
     assert not (hilt.home / "trust.json").exists()
 
 

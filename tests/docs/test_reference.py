@@ -15,11 +15,10 @@ from hilt.agent.session import NoExtensions
 from hilt.cli import ext, narrowing
 from hilt.cli.config import Config, Guards, Retry
 from hilt.cli.ext.listing import Row
-from hilt.cli.extending import PROJECT_PLACES
 from hilt.cli.home import Home
+from hilt.cli.wanted import PROJECT_PLACES
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.skills import Skill
-from hilt.extensions.descriptions import MEMORY
 from hilt.frontends.encode import event_json
 from hilt.model.contributions import Tool
 from hilt.model.conversation import StopReason, Usage
@@ -115,7 +114,7 @@ def test_every_choice_about_an_extension_has_a_row_and_stands_in_the_example() -
     fields = choices.Choices.__struct_fields__
     assert sorted(_named(section)) == sorted(fields)
     (off,) = [line for line in section.split("\n") if line.startswith("| `off`")]
-    assert [kind for kind in get_args(choices.Kind) if f"`{kind}:" not in off] == []
+    assert [kind for kind in get_args(choices.Part) if f"`{kind}:" not in off] == []
     example = next(fence for fence in fences_of(DOCS / "reference/configuration.md") if "[extensions.w" in fence.text)
     (shown,) = tomllib.loads(example.text)["extensions"].values()
     assert set(shown) == set(fields) and msgspec.convert(shown, choices.Choices).sandbox == shown["sandbox"]
@@ -134,7 +133,7 @@ def test_every_file_of_hilts_home_is_described(tmp_path: Path) -> None:
     assert len(made) > 12
     text = _text("reference/configuration.md") + (ROOT / "README.md").read_text(encoding="utf-8")
     names = [str(path.relative_to(tmp_path)) for path in made]
-    assert [name for name in (*names, MEMORY) if name not in text] == []
+    assert [name for name in names if name not in text] == []
     assert [place for place in PROJECT_PLACES if place not in _text("concepts/extensions.md")] == []
 
 

@@ -15,17 +15,19 @@ from hilt.extensions.capabilities import Capabilities
 from hilt.frontends.encode import message_json
 from hilt.model.actions import Action, SetPermissions
 from hilt.model.content import text_of
-from hilt.model.contributions import Command, Effect
+from hilt.model.contributions import Command, Effect, Preview
 from hilt.model.conversation import ToolMessage, UserMessage
 from hilt.model.events import (
     AssistantMessageAdded,
     AssistantReplaced,
     Displayed,
     Inserted,
+    PermissionAsked,
     PromptSubmitted,
     ToolCalled,
     UserMessageAdded,
 )
+from hilt.model.ports import PermissionRequest
 from hilt.packages.choices import Choices
 from hilt.packages.permissions import Permissions, effective
 from hilt.sessions.records import MessageRecord
@@ -332,6 +334,22 @@ async def test_what_was_said_reaches_only_those_who_may_read_it_and_the_rest_rea
             (warning,) = it.warnings()
             assert "extension t" in warning and '"conversation:read"' in warning
             assert all(event in warning for event in SPOKEN) and "turn_start" not in warning
+
+
+@pytest.mark.parametrize("granted", [[], ["conversation:read"]])
+async def test_the_lines_that_a_change_would_replace_reach_only_those_who_may_read(
+    tmp_path: Path, granted: list[str]
+) -> None:
+    change = Preview("diff", "-KEY=of-the-file\n+KEY=other")
+    request = PermissionRequest("1", "edit", Effect.WRITE, {"text": "KEY=other"}, change)
+    record = f"record:{tmp_path / 'seen'}"
+    wanted = "subscribe:tool_confirmation_requested,tool_call"
+    made = chaos("t", record, "hello", wanted, "ready", permissions=granted)
+    async with beside(tmp_path, made) as it:
+        await it.session.bus.emit(PermissionAsked("q", request))
+        await it.call("act")
+        await it.until(lambda: "tool_call" in heard(it), "all is told")
+        assert ("of-the-file" in json.dumps(it.frames("seen"))) is bool(granted)
 
 
 @pytest.mark.parametrize("event", ["assistant_message", "before_agent_start"])

@@ -102,6 +102,9 @@ EVERYTHING = {"read": True, "write": True, "net": True, "run": True}
         ([], Choices(sandbox="off"), EVERYTHING),
         (["fs.read:${project}"], Choices(), {"read": True}),
         (["fs.write:${project}"], Choices(), {"read": True, "write": True}),
+        (["fs.read:${project}/src"], Choices(), NOTHING),  # of the project, that much and no more
+        (["fs.write:${project}/src"], Choices(), {"write": True}),
+        (["fs.read:/nowhere"], Choices(sandbox="standard"), NOTHING),
         (["net"], Choices(), {"net": True}),
         (["net"], Choices(revoked=("net",)), NOTHING),
         (["exec"], Choices(), {"run": True}),

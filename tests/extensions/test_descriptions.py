@@ -1,7 +1,9 @@
 """What extensions tell the model about their tools: nothing unseen, and no change that nobody hears of. A20."""
 
+import asyncio
 import json
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,9 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilt.extensions.descriptions import MEMORY, News, cleaned, cleaned_schema, hides, remember, schema_problem
+from hilt.extensions import memory as file
+from hilt.extensions.descriptions import cleaned, cleaned_schema, hides, schema_problem
+from hilt.extensions.memory import Memory, News
 from hilt.model.contributions import Tool
 from hilt.model.events import Noticed, Notified
+from hilt.packages.keeping import replace
 from support.agent import echo, says
 from support.extending import Extended, Made, chaos, extended
 from support.leftovers import nothing_left
@@ -40,6 +45,14 @@ SEEN = ["plain\n\ttext", "line\r\nend", "日本語", "👩‍💻 ❤️‍🔥 
 
 def described(name: str = "t", description: str = "Adds.", schema: dict[str, Any] | None = None) -> Tool:
     return Tool(name, description, schema or {"type": "object"}, echo)
+
+
+MEMORY = "descriptions.json"
+
+
+def remember(path: Path, owner: str, tools: list[Tool]) -> News:
+    [news] = file.remember(path, [(owner, tools)])
+    return news
 
 
 def registering(**fields: Any) -> str:
@@ -265,7 +278,7 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> Non
 
 
 def test_the_memory_is_bounded_and_keeps_what_changed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hilt.extensions.descriptions._LARGEST", 10_000)
+    monkeypatch.setattr("hilt.extensions.memory._LARGEST", 10_000)
     path = tmp_path / MEMORY
     for number in range(50):
         remember(path, f"owner{number}", [described(description="x" * 5000)])
@@ -280,6 +293,56 @@ def test_only_so_many_tools_of_one_extension_are_kept_and_those_it_has_now_befor
         remember(path, "t", [described(f"t{batch}-{number}") for number in range(256)])
     assert len(json.loads(path.read_bytes())["t"]) == 512
     assert remember(path, "t", [described("t3-0", "Other.")]).changed
+
+
+async def test_many_that_ask_at_once_are_each_told_their_own_and_share_the_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        remember(tmp_path / MEMORY, f"owner{number}", [described()])
+    written: list[Path] = []
+
+    def counted(path: Path, data: bytes) -> None:
+        written.append(path)
+        replace(path, data)
+
+    monkeypatch.setattr(file, "replace", counted)
+    shared = Memory(tmp_path / MEMORY)
+    async with asyncio.TaskGroup() as group:
+        asked = [
+            group.create_task(shared.news(f"owner{number}", (described(description=f"Other {number}."),)))
+            for number in range(20)
+        ]
+    told = [news.result().changed[0].difference for news in asked]
+    assert [f"Other {number}." in difference for number, difference in enumerate(told)] == [True] * 20
+    assert len(written) == 2, "one for the first, and one for all who came meanwhile"
+
+
+async def test_one_that_leaves_while_all_are_answered_takes_no_answer_from_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for owner in "abc":
+        remember(tmp_path / MEMORY, owner, [described()])
+    here, go = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slowly(path: Path, data: bytes) -> None:
+        if b'"b":' in data and b"Other b." in data:
+            loop.call_soon_threadsafe(here.set)
+            assert go.wait(10)
+        replace(path, data)
+
+    monkeypatch.setattr(file, "replace", slowly)
+    shared = Memory(tmp_path / MEMORY)
+    async with asyncio.TaskGroup() as group:
+        asked = {
+            owner: group.create_task(shared.news(owner, (described(description=f"Other {owner}."),))) for owner in "abc"
+        }
+        await here.wait()
+        asked["b"].cancel()  # it is the one that asks for itself and for the third
+        go.set()
+    assert asked["b"].cancelled()
+    assert "Other c." in asked["c"].result().changed[0].difference, "what was written is told, and not found known"
 
 
 async def test_a_description_that_changed_since_last_time_is_announced_with_the_difference(tmp_path: Path) -> None:

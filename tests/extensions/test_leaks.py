@@ -67,8 +67,8 @@ async def test_crashing_three_hundred_times_leaves_nothing(tmp_path: Path, monke
             for status in it.host.statuses():
                 group.create_task(crash(it, status.name))
         assert len(our_children()) == AT_ONCE, "and no zombie"
-        assert remembered() == AT_ONCE
-        await until(lambda: len(open_descriptors()) == len(idle))
+        await until(lambda: remembered() == AT_ONCE)
+        await until(lambda: len(open_descriptors()) <= len(idle))  # some was being written then
 
 
 def remembered() -> int:
@@ -103,7 +103,7 @@ async def test_reloading_three_hundred_times_leaves_nothing(tmp_path: Path) -> N
             assert (await it.host.reload()).ready == AT_ONCE
         await until(lambda: len(our_children()) == AT_ONCE)
         await until(lambda: len(asyncio.all_tasks()) <= tasks)  # some of the first ones are over by now
-        assert remembered() == AT_ONCE
+        await until(lambda: remembered() == AT_ONCE)
 
 
 async def test_calls_that_are_given_up_leave_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import termios
 import threading
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +23,7 @@ import fcntl, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # its keyboard, whose keys are signals
 from hilt.frontends.consent import ask
 begun = time.monotonic()
-answer = ask(*sys.argv[2:], default_no=sys.argv[1] == "no")
+answer = ask(*sys.argv[1:])
 print(time.monotonic() - begun)
 sys.exit(0 if answer else 7)
 """
@@ -32,7 +33,7 @@ YES, NO = 0, 7
 class Terminal:
     """A program that asks, in a terminal of its own, whose settings are seen from outside."""
 
-    def __init__(self, *arguments: str, default: str = "no", typed_ahead: bytes = b"", raw: bool = False) -> None:
+    def __init__(self, *arguments: str, typed_ahead: bytes = b"", raw: bool = False) -> None:
         self.screen, self.device = os.openpty()
         termios.tcsetwinsize(self.screen, (24, 80))
         if raw:
@@ -44,7 +45,7 @@ class Terminal:
         self.shown = ""
         self.types(typed_ahead)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, default, *arguments],
+            [sys.executable, "-c", PROGRAM, *arguments],
             stdin=self.device,
             stdout=subprocess.PIPE,
             stderr=self.device,
@@ -113,18 +114,17 @@ def test_y_and_yes_are_a_yes_and_the_terminal_is_as_it_was(keys: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "keys", [b"\n", b"\x1b", b"\x03", b"\x04", b"y\x04\x04", b"y\x1b", b"y\x03", b"\x1b[A", b"n\n", b"yep\n", b"\xff\n"]
+    "keys", [b"\n", b"\x1b", b"\x04", b"y\x04\x04", b"y\x1b", b"\x1b[A", b"n\n", b"yep\n", b"\xff\n"]
 )
-def test_everything_else_is_a_no_and_esc_and_ctrl_c_need_no_enter(keys: bytes) -> None:
+def test_everything_else_is_a_no_and_esc_needs_no_enter(keys: bytes) -> None:
     with asking("Go?") as terminal:
         assert terminal.answers(keys) == NO
 
 
-def test_enter_is_a_yes_only_where_that_was_wanted() -> None:
-    with asking("Go?", default="yes") as terminal:
-        assert terminal.answers(b"\n") == YES
-    with asking("Go?", default="yes") as terminal:
-        assert terminal.answers(b"n\n") == NO
+@pytest.mark.parametrize("keys", [b"\x03", b"y\x03"])
+def test_ctrl_c_is_no_answer_but_the_end_and_needs_no_enter(keys: bytes) -> None:
+    with asking("Go?") as terminal:
+        assert terminal.answers(keys) == -signal.SIGINT
 
 
 def test_what_was_typed_before_the_question_is_no_answer() -> None:
@@ -179,11 +179,47 @@ def test_details_are_shown_in_full_with_nothing_hidden_and_set_off_from_the_ques
     with asking("Install it?\nReally?", details) as terminal:
         assert terminal.answers(b"\x1b") == NO
         lines = terminal.shown.replace("\r\n", "\n").split("\n")
-    assert lines[:4] == [f"  {line}" if line else "" for line in visible(details).split("\n")]
+    assert terminal.shown.replace("\r\n    > ", "").startswith(
+        "\r\n".join(f"  {line}" if line else "" for line in visible(details).split("\n"))
+    )
     ours = [line for line in lines if MARK in line]
     assert [line.startswith(f"hilt {MARK} ") for line in lines] == [MARK in line for line in lines]
-    assert "scroll up" in ours[0] and "129 lines" in ours[0]
+    assert "scroll up" in ours[0] and "141 lines" in ours[0]
     assert ours[1:] == [f"hilt {MARK} Install it?", f"hilt {MARK} Really? [y/N] "]
+
+
+PADDINGS = [" " * 62, "\u3000" * 31, "\t" * 8 + " ", "e\u0301" * 20 + " " * 42]
+
+
+@pytest.mark.parametrize("padding", PADDINGS, ids=ascii)
+def test_a_text_that_fills_its_line_cannot_begin_the_next_one_as_ours_do(padding: str) -> None:
+    forged = f"one 1.0: a guard{padding}  sandbox   strict: it sees nothing"
+    with asking("Install it?", forged) as terminal:
+        terminal.asked()
+    assert not any(row.startswith("  sandbox") for row in drawn(terminal.shown))
+    assert "  sandbox   strict: it sees nothing" in terminal.shown.replace("\r\n    > ", "")
+
+
+def test_wide_characters_do_not_hide_that_there_is_more_above() -> None:
+    with asking("Install it?", "\n".join(["\u6f22" * 60] * 15)) as terminal:  # 30 rows of 80 columns
+        terminal.asked()
+    assert "scroll up" in terminal.shown
+
+
+def drawn(shown: str) -> list[str]:
+    """The rows of a terminal of 80 columns, as it breaks lines by itself."""
+    rows = []
+    for line in shown.split("\r\n"):
+        row, at = "", 0
+        for letter in line:
+            width = 0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+            width = min(8 - at % 8, 79 - at) if letter == "\t" else width
+            if at + width > 80:
+                rows.append(row)
+                row, at = "", 0
+            row, at = row + letter, at + width
+        rows.append(row)
+    return rows
 
 
 def test_short_details_need_no_scrolling_and_none_leave_the_question_alone() -> None:

@@ -18,7 +18,7 @@ SECRET = """
     SENTRY_DSN STRIPE_API_KEY APIKEY apiKey clientSecret DB_PASS REDIS_PASSWORD SMTP_PASSWD KEY_PASSPHRASE
     GITHUB_PAT BW_SESSION OP_SESSION_my SESSION_COOKIE GOOGLE_APPLICATION_CREDENTIALS AZURE_CREDENTIALS
     SLACK_WEBHOOK_URL API_KEY_2 TOKEN1 SECRET TOKEN PASSWORD KEY PHPSESSID my.private-key HTTP_BEARER
-    SERVICE_JWT ANTHROPIC_API_KEY HILT_RPC_TOKEN ZOTCORE_RPC_TOKEN
+    SERVICE_JWT DOCKER_AUTH_CONFIG LOGIN_OTP WALLET_MNEMONIC ANTHROPIC_API_KEY HILT_RPC_TOKEN ZOTCORE_RPC_TOKEN
 """
 ORDINARY = """
     PATH HOME USER LOGNAME SHELL TERM LANG LC_ALL TMPDIR TZ PWD OLDPWD DISPLAY EDITOR XDG_RUNTIME_DIR
@@ -84,6 +84,12 @@ def test_what_is_not_secret_is_given_without_asking(name: str, permissions: Perm
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc",
         "Bearer abcdefghijkl",
         '{"github": "ghp_' + "a1" * 18 + '"}',
+        '{"auths": {"registry.example": {"auth": "bWU6aHVudGVyMg=="}}}',
+        '{"user":"me","password":"hunter2"}',
+        '{"client_secret" : "hunter2"}',
+        "https://hooks.slack.com/services/T000/B000/XXXXXXXX",
+        "https://discord.com/api/webhooks/123/abc",
+        "AGE-SECRET-KEY-1" + "QZ" * 20,
     ],
 )
 def test_a_secret_is_recognised_by_its_value_whatever_it_is_called(value: str) -> None:
@@ -104,6 +110,8 @@ def test_a_secret_is_recognised_by_its_value_whatever_it_is_called(value: str) -
         "task-force-of-seventeen-people",
         "password",
         "a=b;c=d",
+        '{"tokens": 5, "token": "", "author": "me"}',
+        "https://discord.com/channels/1",
         "unix:path=/run/user/1000/bus,guid=0123456789abcdef",
         "di=01;34:ln=01;36:*.tar=01;31",
         "",

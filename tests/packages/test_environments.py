@@ -206,6 +206,15 @@ def test_a_failure_tells_the_last_lines_and_leaves_nothing(tmp_path: Path) -> No
     assert list((tmp_path / "environments/demo").iterdir()) == []
 
 
+def test_a_failure_with_errors_tells_these_and_nothing_else(tmp_path: Path) -> None:
+    env = fake_uv(tmp_path, r"print('Looking in links', 'ERROR: no a', 'ERROR: none at all', sep='\n'); sys.exit(1)")
+
+    with pytest.raises(PackageError) as caught:
+        build(tmp_path, env, "a")
+
+    assert caught.value.message == "packages cannot be installed: ERROR: no a / ERROR: none at all"
+
+
 def test_a_silent_failure_tells_the_code(tmp_path: Path) -> None:
     env = fake_uv(tmp_path)
     (tmp_path / "bin/uv").write_text("#!/bin/sh\nexit 7\n")
@@ -218,7 +227,8 @@ def test_what_the_tool_says_is_passed_on_as_it_comes(tmp_path: Path) -> None:
     lines: list[str] = []
     environment_for(("a",), "", tmp_path / "environments", "demo", lines.append, env=fake_uv(tmp_path))
 
-    assert [line.split()[:2] for line in lines] == [["uv", "venv"], ["uv", "pip"]]
+    assert lines[0] == "making an environment for demo…"
+    assert [line.split()[:2] for line in lines[1:]] == [["uv", "venv"], ["uv", "pip"]]
 
 
 def hanging(tmp_path: Path) -> tuple[dict[str, str], int]:

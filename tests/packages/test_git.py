@@ -10,7 +10,7 @@ import pytest
 
 from hilt.errors import PackageError
 from hilt.packages.install import calling
-from hilt.packages.install.git import fetch, resolve
+from hilt.packages.install.git import fetch
 from hilt.packages.install.sources import Git
 from hilt.packages.layout import Caps
 from hilt.packages.trees import read_tree
@@ -32,7 +32,6 @@ def test_a_branch_a_tag_and_a_commit_are_fetched_exactly(tmp_path: Path) -> None
         [("", second), ("main", second), ("light", first), ("v1", first), (first, first), ("refs/heads/main", second)]
     ):
         assert fetch(local(repo, ref), tmp_path / str(number)) == commit
-        assert resolve(local(repo, ref)) == commit
     assert (tmp_path / "3" / "run").read_text().endswith("exit 0\n")
     assert read_tree(tmp_path / "0") == read_tree(repo.path)
     assert not list(tmp_path.glob("*.git"))
@@ -74,7 +73,19 @@ def test_what_is_no_repository_or_an_empty_one_is_an_error(tmp_path: Path) -> No
 def test_without_git_the_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PackageError, match="git is needed"):
-        resolve(Git("https://example.org/repo"))
+        fetch(Git("https://example.org/repo"), tmp_path / "out")
+
+
+def test_a_git_that_came_with_the_project_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = local(repository(tmp_path / "repository"))
+    planted = tmp_path / "project" / "bin" / "git"  # A27
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/canary\n")
+    planted.chmod(0o755)
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("PATH", f"{planted.parent}:{os.environ['PATH']}")
+    fetch(source, tmp_path / "out")
+    assert not (tmp_path / "canary").exists()
 
 
 # A7: nothing else is reached, and nothing is run
@@ -145,7 +156,7 @@ def test_the_users_own_settings_for_reaching_hosts_count(tmp_path: Path, monkeyp
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     with pytest.raises(PackageError):
-        resolve(Git("https://outside.example.org/repo"))
+        fetch(Git("https://outside.example.org/repo"), tmp_path / "out")
     assert "git@inside.example.org" in (tmp_path / "asked").read_text()
 
 
@@ -265,7 +276,7 @@ def test_one_that_never_answers_is_given_up_on_and_ended_with_its_helpers(
     monkeypatch.setenv("GIT_SSH", stalled(tmp_path))
     began = time.monotonic()
     with pytest.raises(PackageError, match="not fetched within"):
-        resolve(Git("ssh://example.org/repo"))
+        fetch(Git("ssh://example.org/repo"), tmp_path / "out")
     assert time.monotonic() - began < 5
     pids = (tmp_path / "pids").read_text().split()
     until(lambda: all(gone(int(pid)) for pid in pids))
@@ -337,17 +348,17 @@ def test_what_the_other_side_says_reaches_nobody_as_escapes(tmp_path: Path, monk
     program.chmod(0o755)
     monkeypatch.setenv("GIT_SSH", str(program))
     with pytest.raises(PackageError, match="evil") as caught:
-        resolve(Git("ssh://example.org/repo"))
+        fetch(Git("ssh://example.org/repo"), tmp_path / "out")
     assert caught.value.message.replace("\n", " ").isprintable()
 
 
 def test_a_moved_tag_resolves_to_another_commit(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     repo.git("tag", "v1")
-    before = resolve(local(repo, "v1"))
+    before = fetch(local(repo, "v1"), tmp_path / "before")
     repo.commit()
     repo.git("tag", "--force", "v1")
-    assert resolve(local(repo, "v1")) != before
+    assert fetch(local(repo, "v1"), tmp_path / "after") != before
 
 
 def test_a_branch_of_a_tags_name_does_not_take_its_place(tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ def test_an_ordinary_extension_has_nothing_odd(tmp_path: Path) -> None:
         "\U000e0041",
         "\u061c",
         "\u180e",
+        "\u2028",
+        "\U0001d173",
+        "\U000e0fff",
     ],
 )
 def test_a_hidden_character_is_told_with_its_file_line_and_code(tmp_path: Path, hidden: str) -> None:

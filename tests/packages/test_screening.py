@@ -257,6 +257,7 @@ def test_what_has_a_name_that_is_not_utf_8_cannot_be_trusted_and_is_no_crash(pro
         {"exec": "{project}/evil"},
         {"exec": "{project}/.hilt/extensions/demo/run"},
         {"exec": "sh", "args": ["{project}/evil"]},
+        {"exec": "sh", "args": ["../../../project/evil"]},  # from where its copy lies
         {"exec": "sh", "args": ["-c", "true", "{project}/.hilt/../evil"]},
     ],
 )

@@ -96,6 +96,14 @@ def test_a_tool_and_a_command_may_share_a_name() -> None:
     assert snapshot.tool("todo") is not None and snapshot.command("todo") is not None
 
 
+@pytest.mark.parametrize("spelt", ["Bash", "BASH", "web-fetch", "Web_Fetch"])
+def test_a_tool_that_is_spelt_nearly_like_a_built_in_one_is_a_conflict(spelt: str) -> None:
+    offered = ((FIRST, (tool(spelt),)), (BUILTIN, (tool("bash"), tool("web_fetch"))))
+    snapshot = freeze(offered)  # A15
+    assert list(snapshot.tools) == ["bash", "web_fetch"]
+    assert snapshot.conflicts == (Conflict("tool", spelt, "hilt", "first"),)
+
+
 def test_one_owner_offering_a_name_twice_keeps_the_first_and_is_in_no_conflict_with_itself() -> None:
     one, two = tool("a", "one"), tool("a", "two")
     snapshot = freeze([(FIRST, (one, two))])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hilt.transport.process import started
-from hilt.transport.stderr import Log
+from hilt.transport.stderr import Log, Stderr
 from transport.children import python, shell, until
 
 MEGABYTE = 1024 * 1024
@@ -123,3 +123,36 @@ def test_a_removed_log_is_made_again_when_it_is_full(tmp_path: Path) -> None:
     log.close()
     assert path.read_bytes() == b"b" * 20
     assert log.failure is None
+
+
+async def test_nothing_that_it_writes_passes_for_a_remark_of_ours(tmp_path: Path) -> None:
+    log = tmp_path / "ext.log"
+    pieces = [
+        "[hilt] a\n",
+        "\x1b[m[hilt] b\n",
+        "c ",
+        "[hilt] d\n",
+        "e\n[hi",
+        "lt] f\n",
+        "\u200b[hilt] g\n",
+        "\t[hilt] h\n",
+    ]
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    stderr = Stderr(read, Log(log))
+    for piece in pieces:
+        os.write(write, piece.encode())
+        stderr.catch_up()  # so that each is read by itself
+    os.close(write)
+    stderr.close()
+    lines = log.read_text().split("\n")
+    assert lines == [
+        " [hilt] a",
+        " \x1b[m[hilt] b",
+        "c [hilt] d",
+        "e",
+        " [hilt] f",
+        " \u200b[hilt] g",
+        "\t[hilt] h",
+        "",
+    ]

@@ -36,8 +36,8 @@ write to /tmp                     + + + + + + + + - - - -
 share memory                      + + + + + + + + - - - -
 connect to a server               + o + o o o o o - + - -
 send a datagram                   + o + o o o o o - + - -
-connect to a socket file          + o o o o o o o - - - -
-connect to a nameless socket      + o - o o o o o - - - -
+connect to a socket file          + - - - - - - o - - - -
+connect to a nameless socket      + - - - - - - o - - - -
 see a sibling                     + o o o o o o o + + + +
 signal a sibling                  + o o o o o o o - - - -
 trace a sibling                   + o o o o o o o - - - -

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -356,3 +357,39 @@ def test_the_usual_secrets_are_known(tmp_path: Path) -> None:
     assert {".git-credentials", ".config/gcloud", ".azure", ".password-store", ".local/share/keyrings"} <= found
     assert {".mozilla", ".config/google-chrome", ".bash_history", ".claude", ".codex", ".zot", ".config/zot"} <= found
     assert {".gemini", ".config/piglet", "Library/Application Support/Firefox"} <= found
+
+
+@pytest.mark.parametrize("means", ["bubblewrap", "landlock"], indirect=True)
+@pytest.mark.parametrize("programs", [True, False])
+def test_a_socket_that_lies_where_it_may_read_or_write_is_none_it_can_talk_to(means: str, *, programs: bool) -> None:
+    with world() as made, socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(made.outside / "s"))
+        server.listen()
+        text = f"""if True:
+            import socket
+            try:
+                socket.socket(socket.AF_UNIX).connect({str(made.outside / "s")!r})
+                print("connected")
+            except PermissionError:
+                print("denied")
+            socket.socketpair()"""
+        granted = (made.outside,)
+        assert python(made, text, readable=granted, programs=programs) == "denied", means
+        assert python(made, text, readable=(), writable=granted, programs=programs) == "denied"
+
+
+@pytest.mark.parametrize("level", ["standard", "strict"])
+def test_of_a_closed_place_only_what_was_named_is_there_and_the_whole_disk_is_none(means: str, level: str) -> None:
+    with world() as made:
+        (made.outside / "docs").mkdir()
+        (made.outside / "docs" / "page").write_text("a page")
+        places = [str(place) for place in (made.outside / "docs/page", made.outside / "victim", made.home / "notes")]
+        text = f"""if True:
+            def read(path):
+                try:
+                    return open(path).read() or "empty"
+                except OSError:
+                    return "-"
+            print(*map(read, {places!r}))"""
+        closed = {"level": level, "readable": (made.outside / "docs",), "closed": (made.outside, Path("/"))}
+        assert python(made, text, **closed) == "a page - -", means

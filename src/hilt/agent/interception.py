@@ -14,7 +14,17 @@ from hilt.agent.permissions import Permissions
 from hilt.errors import ExtensionError
 from hilt.model.contributions import Asked, Effect
 from hilt.model.events import Decided, Deciding, Event, Intercepted, Noticed
-from hilt.model.verdicts import Allow, Block, OnFailure, Question, ReplaceText, Rewrite, SystemPrompt, Verdict
+from hilt.model.verdicts import (
+    STRICTNESS,
+    Allow,
+    Block,
+    OnFailure,
+    Question,
+    ReplaceText,
+    Rewrite,
+    SystemPrompt,
+    Verdict,
+)
 from hilt.registry.snapshot import OwnedInterceptor
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import NoteRecord
@@ -25,7 +35,6 @@ _MARGIN = 0.1
 """Seconds by which that one's own deadline comes first: whoever has failed is then known by name."""
 _SHOWN = 2000
 """Characters of a system prompt that are kept on record; it comes again with every prompt."""
-_STRICTNESS: tuple[OnFailure, ...] = ("allow", "ask", "block")
 
 
 class GuardRules(Struct, frozen=True):
@@ -227,7 +236,7 @@ class _Hearing:
         if rules.strict or policy.required:
             return "block"
         wishes = [wish for wish in (policy.on_failure, rules.on_failure, rules.guards.get(owned.owner)) if wish]
-        return max(wishes, key=_STRICTNESS.index, default=None)
+        return max(wishes, key=STRICTNESS.index, default=None)
 
     def _decide(
         self, index: int, decision: Deciding, reason: str = "", *, changed: Any = None, applied: OnFailure | None = None

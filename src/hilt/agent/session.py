@@ -207,6 +207,9 @@ class Session:
             owned = self.parts.registry.snapshot().command(name)
         if owned is None:
             raise UsageError(f"unknown command /{name} — type /help to see the list")
+        if by and owned.command.personal:
+            # Or one that is confined could have files written by us, who are not.
+            raise UsageError(f"/{name} is for the user alone: extension {by} may not have files read or written")
         actions = await self._stoppable(owned.command.run(args.strip()), f"/{name}")
         if by and any(isinstance(action, SetPermissions | SetJail) for action in actions):
             # Or whoever may type for the user could answer for them whatever they are asked.

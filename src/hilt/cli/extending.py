@@ -1,68 +1,22 @@
-"""Extensions for a session: where they are looked for, and the host that runs them."""
+"""Extensions for a session: the host that runs them, for as long as it lasts."""
 
 import asyncio
-import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from hilt.agent.session import Session
-from hilt.cli.home import Home
+from hilt.cli.wanted import Wanted
 from hilt.errors import PackageError
 from hilt.frontends.rpc_approver import RpcApprover
 from hilt.model.extensions import ExtensionStatus
 
 if TYPE_CHECKING:
-    from hilt.packages.choices import Choices
     from hilt.packages.discovery import Untrusted
-    from hilt.packages.finder import Finder
     from hilt.packages.trust.screening import Gate
-
-PROJECT_PLACES = (".hilt/extensions", ".zot/extensions", ".piglet/extensions")
-
-
-class Wanted(Struct, frozen=True):
-    """Which extensions a run asks for."""
-
-    flags: tuple[str, ...]
-    only_flags: bool
-    home: Home
-    cwd: Path
-    choices: Mapping[str, "Choices"]
-    watch: bool
-    one_shot: bool
-    trust: bool
-    """What comes with the project may run, whatever it is, for this once."""
-
-    def any(self) -> bool:
-        """Whether there could be some. Most runs end here: what runs extensions takes 20 ms to import."""
-        places = (self.home.extensions, *(self.cwd / place for place in PROJECT_PLACES))
-        # Unlike Path.is_dir, this says no of what one may not even look at.
-        there = any(os.path.isdir(place) for place in places)  # noqa: PTH112
-        return bool(self.flags) or (not self.only_flags and there)
-
-    def finder(self) -> "Finder":
-        from hilt.packages.finder import Finder
-        from hilt.packages.trust.screening import Gate
-        from hilt.packages.trust.store import TrustStore
-
-        path = os.environ.get("PATH", os.defpath)
-        return Finder(
-            flags=self.flags,
-            user=self.home.extensions,
-            projects=tuple(self.cwd / place for place in PROJECT_PLACES),
-            only_flags=self.only_flags,
-            path=path,
-            cwd=self.cwd,
-            choices=self.choices,
-            lock=self.home.lock,
-            gate=Gate(TrustStore(self.home.trust), self.cwd, self.home.trusted, path, self.trust),
-        )
 
 
 @asynccontextmanager
@@ -76,7 +30,8 @@ async def extended(session: Session, wanted: Wanted, approver: RpcApprover | Non
     from hilt.extensions.agent import House, Places
     from hilt.extensions.handshake import Surroundings
     from hilt.extensions.host import ExtensionHost
-    from hilt.providers.vendors import PROVIDERS
+    from hilt.extensions.memory import Memory
+    from hilt.providers.vendors import KEYS
     from hilt.transport.orphans import adopt_orphans
     from hilt.transport.process import started
 
@@ -89,8 +44,9 @@ async def extended(session: Session, wanted: Wanted, approver: RpcApprover | Non
         ),
         surroundings=Surroundings(info.provider, info.id, session.parts.cwd),
         attended=not wanted.one_shot,
+        memory=Memory(wanted.home.descriptions),
         consent=partial(_consent, finder.gate, approver) if approver else None,
-        keys=tuple(name for vendor in PROVIDERS.values() for name in vendor.env),
+        keys=KEYS,
     )
     host = ExtensionHost(
         finder,

@@ -45,6 +45,9 @@ def run(argv: list[str]) -> int:
 
 def _enter(cwd: str) -> None:
     if not cwd:
+        from hilt.cli.home import working_directory
+
+        working_directory()
         return
     try:
         os.chdir(Path(cwd).expanduser())

@@ -4,7 +4,15 @@ import os
 import sys
 from pathlib import Path
 
-from hilt.errors import ConfigError
+from hilt.errors import ConfigError, UsageError
+
+
+def working_directory() -> Path:
+    """Raises `UsageError` when it was removed, or can no longer be reached."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the working directory is gone: {error.strerror}", hint="cd to one that exists") from error
 
 
 class Home:
@@ -71,6 +79,11 @@ class Home:
     def seen(self) -> Path:
         """How extensions were when they last ran."""
         return self.root / "seen.json"
+
+    @property
+    def descriptions(self) -> Path:
+        """What each extension told the model about its tools."""
+        return self.root / "descriptions.json"
 
     @property
     def environments(self) -> Path:

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from hilt.cli.config import Config, Guards
 from hilt.errors import HiltError
 from hilt.model.actions import PermissionMode
-from hilt.model.verdicts import OnFailure
+from hilt.model.verdicts import STRICTNESS, OnFailure
 from hilt.packages.choices import NONE, Choices
 from hilt.packages.discovery import PROJECT
 from hilt.packages.members import quoted, read_file, shown
@@ -23,8 +23,7 @@ _Level = TypeVar("_Level", bound=str)
 
 _LARGEST = 64 * 1024
 _MODES: tuple[PermissionMode, ...] = ("yolo", "accept-edits", "ask")
-_FAILURES: tuple[OnFailure, ...] = ("allow", "ask", "block")
-"""The strictest last, each."""
+"""The strictest last."""
 _FIELDS = ("permissions", "max_steps", "jail", "guards")
 _NAMED = 5
 
@@ -116,8 +115,8 @@ def _guards(mine: Guards, theirs: OnFailure) -> Guards:
     # What the user left unsaid depends on who is there to ask, and is at least as strict as allowing.
     if theirs == "allow":
         return mine
-    by_name = {name: _stricter(_FAILURES, one, theirs) for name, one in mine.by_name.items()}
-    return Guards(_stricter(_FAILURES, mine.on_failure or "allow", theirs), by_name)
+    by_name = {name: _stricter(STRICTNESS, one, theirs) for name, one in mine.by_name.items()}
+    return Guards(_stricter(STRICTNESS, mine.on_failure or "allow", theirs), by_name)
 
 
 def _own(mine: Choices, own: _Own) -> Choices:

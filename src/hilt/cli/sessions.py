@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hilt.cli.flags import Parser
-from hilt.cli.home import Home
+from hilt.cli.home import Home, working_directory
 from hilt.errors import UsageError
 from hilt.frontends.encode import json_line, message_json, usage_json
 from hilt.frontends.terminal import clean, hanging, json_for_stdout, one_line
@@ -64,7 +64,7 @@ def _parser() -> Parser:
 
 
 def _list(store: SessionStore, options: argparse.Namespace) -> tuple[Any, str]:
-    found = store.list(str(Path.cwd()) if options.here else None)
+    found = store.list(str(working_directory()) if options.here else None)
     lines = [
         f"{summary.id[:8]}  {summary.updated.astimezone():%Y-%m-%d %H:%M}  {summary.messages:4}  "
         + one_line(summary.title or "(no title)", 80)
@@ -98,7 +98,7 @@ def _export(store: SessionStore, options: argparse.Namespace) -> tuple[Any, str]
 
 
 def _import(store: SessionStore, options: argparse.Namespace) -> tuple[Any, str]:
-    path = portable.import_(Path(options.path).expanduser(), store, str(Path.cwd()))
+    path = portable.import_(Path(options.path).expanduser(), store, str(working_directory()))
     return _made(path, "imported")
 
 

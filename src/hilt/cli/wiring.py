@@ -16,10 +16,11 @@ from hilt.agent.prompt import PromptParts, system_prompt
 from hilt.agent.retry import RetryPolicy
 from hilt.agent.session import ActiveModel, Parts, Session
 from hilt.cli.config import PROJECT_CONFIG, Config, load_config
-from hilt.cli.extending import Wanted, extended
+from hilt.cli.extending import extended
 from hilt.cli.home import Home
 from hilt.cli.logfile import log_to
 from hilt.cli.opening import existing_log, new_log
+from hilt.cli.wanted import Wanted
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.instructions import find_instructions, read_system
 from hilt.context.skills import Skill, find_skills, manifest

@@ -111,7 +111,9 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
         Command("compact", "replace the older part of the conversation by a summary", _always(Compact())),
         Command("clear", "begin an empty conversation; the session keeps the old one", _always(Clear())),
         Command("undo", "put back the files the last change touched", _always(Undo())),
-        Command("session", "work with this session", session, "export [path] | import <path> | fork | tree"),
+        Command(
+            "session", "work with this session", session, "export [path] | import <path> | fork | tree", personal=True
+        ),
         Command("sessions", "list the sessions of this directory", sessions),
         Command("rename", "give this session a title", rename, "<title>"),
         Command("skills", "list the skills the model can load", skills),

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from hilt.extensions.handshake import Surroundings
+from hilt.extensions.memory import Memory
 from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
@@ -85,6 +86,7 @@ class House(Struct, frozen=True):
     surroundings: Surroundings
     attended: bool
     """Whether tools that wait for a person may run."""
+    memory: Memory
     consent: Consent | None = None
     """Somebody who can be asked; None where there is nobody."""
     keys: tuple[str, ...] = ()

@@ -17,8 +17,11 @@ READ, WRITE = "conversation:read", "conversation:write"
 SUBMIT = "ui:submit"
 CALL = "tools:call"
 
-_SAID = frozenset({"user_prompt_submit", "assistant_message", "before_agent_start", "tool_result"})
-"""Events, observed or intercepted, that carry what was said. A tool's result is part of that: often it is a file."""
+_SAID = frozenset(
+    {"user_prompt_submit", "assistant_message", "before_agent_start", "tool_result", "tool_confirmation_requested"}
+)
+"""Events, observed or intercepted, that carry what was said. A tool's result is part of that: often it is a file. So is
+what the user is shown before a change: it has the lines that would go."""
 
 _WORDED: Mapping[Interceptable, str] = MappingProxyType({"assistant_message": WRITE, "before_agent_start": WRITE})
 """Where deciding at all, be it by a refusal or by not answering, changes the conversation."""

@@ -24,9 +24,9 @@ def data_directory(found: Found, places: Places) -> Path:
 def make_data_directory(found: Found, places: Places) -> Path:
     """Raises `OSError`."""
     data = data_directory(found, places)
-    if data.is_relative_to(places.data):
+    if data != found.directory:
         places.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    data.mkdir(mode=0o700, exist_ok=True)
+        data.mkdir(mode=0o700, exist_ok=True)
     return data
 
 
@@ -54,8 +54,6 @@ def policy(found: Found, places: Places, project: Path) -> Policy | None:
     hidden = [*secrets(home), places.root, *meant(rights.withdrawn("fs.read"))]
     # No sandbox can leave readable what lies where all may be written, so such a place is out of sight as well.
     hidden += [path for path in meant(rights.withdrawn("fs.write")) if _reached(path, writable)]
-    if readable is not None and not any(_overlap(path, project) for path in (*readable, *(writable or ()))):
-        hidden.append(project)  # which need not lie in the home directory
     return Policy(
         level=level,
         code=found.directory,
@@ -64,6 +62,7 @@ def policy(found: Found, places: Places, project: Path) -> Policy | None:
         writable=writable,
         hidden=tuple(hidden),
         home=home,
+        closed=(project,),  # which need not lie in the home directory
         network=rights.allows("net"),
         programs=rights.allows("exec"),
         own=_environment(found, places),

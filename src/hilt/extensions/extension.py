@@ -21,7 +21,6 @@ from hilt.extensions.agent import House, Program
 from hilt.extensions.capabilities import Capabilities, needed_to_decide, needed_to_do
 from hilt.extensions.chores import Chores, Errands
 from hilt.extensions.confinement import data_directory, make_data_directory
-from hilt.extensions.descriptions import MEMORY
 from hilt.extensions.handshake import Handshake, hello_ack
 from hilt.extensions.inbound import Inbound
 from hilt.extensions.peer import Answer, Peer, Pending
@@ -105,8 +104,7 @@ class Extension:
             self._switches.off("guard", "tool_call")  # it is one before it says so
         self.registrations = Registrations(self, self._capabilities, self._switches, self.report)
         self.chores = Chores(program.channel)
-        memory = house.places.root / MEMORY
-        self.recollection = Recollection(found, memory, lambda: self.registrations.tools, Errands(group), self)
+        self.recollection = Recollection(found, house.memory, lambda: self.registrations.tools, Errands(group), self)
         self._errands = Errands(group)
         self._inbound = Inbound(
             self.name,

@@ -1,17 +1,13 @@
 """Whether one process of an extension tells the model what it told it last time; the user hears of it if not."""
 
-import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Literal, Protocol
 
 from hilt.extensions.chores import Errands
-from hilt.extensions.descriptions import Change, News, remember
+from hilt.extensions.memory import Change, Memory, News
 from hilt.model.contributions import Tool
 from hilt.packages.discovery import Found
 
-_WRITING = 2.0
-"""Seconds."""
 _NAMED = 5
 _TOLD = 20
 """Changes of one process that the user is told of, beside all else it does: nothing it does can use them up first."""
@@ -27,7 +23,7 @@ class Listener(Protocol):
 
 class Recollection:
     def __init__(
-        self, found: Found, memory: Path, tools: Callable[[], tuple[Tool, ...]], errands: Errands, listener: Listener
+        self, found: Found, memory: Memory, tools: Callable[[], tuple[Tool, ...]], errands: Errands, listener: Listener
     ) -> None:
         """`errands` are its own alone: nothing else may wait for it, nor keep it from its work."""
         self._name = found.name
@@ -51,25 +47,13 @@ class Recollection:
     async def _compare(self) -> None:
         while self._due:
             self._due, late = False, self._late
-            news = await self._news()
+            news = await self._memory.news(self._known_as, self._tools())
             if news.problem:
                 self._listener.note(news.problem)
                 self._listener.tell("warn", news.problem)
             self._tell_changes(news)
             if news.added and not late:
                 self._listener.tell("info", f"extension {self._name} offers what it did not before: {few(news.added)}")
-
-    async def _news(self) -> News:
-        loop = asyncio.get_running_loop()
-        try:
-            work = loop.run_in_executor(None, remember, self._memory, self._known_as, self._tools())
-        except RuntimeError as error:  # there is no thread to be had
-            return News(problem=f"whether {self._name} tells the model what it did before is not known: {error}")
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            await asyncio.wait((work,), timeout=_WRITING)  # what is being written is not left behind
-            raise
 
     def _tell_changes(self, news: News) -> None:
         for change in news.changed[:_NAMED]:

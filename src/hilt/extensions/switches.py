@@ -4,7 +4,7 @@ What is switched off is never published. A switch for something that is not ther
 was meant for is on: that is worth knowing.
 """
 
-from hilt.packages.choices import Kind
+from hilt.packages.choices import Part
 
 _ANY_CASE = ("command", "shortcut")
 
@@ -15,7 +15,7 @@ class Switches:
         """As they were written, by what they mean."""
         self._met: set[str] = set()
 
-    def off(self, kind: Kind, name: str) -> bool:
+    def off(self, kind: Part, name: str) -> bool:
         """Whether this part, which the extension has, is switched off."""
         parts = self._off.keys() & {kind, _normal(f"{kind}:{name}")}
         self._met |= parts

@@ -9,18 +9,12 @@ import os
 import re
 from functools import cache
 
+from hilt.model.unseen import CONTROLS, JOINING, MONGOLIAN, PICTURES, SOUTH_EAST, SURROGATES, UNSEEN
+
 MARK = "◈"
 """Begins what hilt itself asks. No text that went through here can draw it."""
 
-_SURROGATES = "\ud800-\udfff"
-_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-# What Unicode calls default-ignorable (direction marks and isolates, zero-width characters, joiners, fillers, variation
-# selectors, tags, the soft hyphen), and the separators and annotation marks that terminals do not draw either.
-_UNSEEN = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_HIDDEN = f"[{_CONTROLS}{_UNSEEN}{_SURROGATES}{MARK}]"
+_HIDDEN = f"[{CONTROLS}{UNSEEN}{SURROGATES}{MARK}]"
 
 _STRING = r"[^\x07\x1b\n\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
 _CSI = r"[0-?]*[ -/]*[@-~]?"
@@ -116,22 +110,15 @@ def _in_place() -> re.Pattern[str]:
 
     What must stand around it is never taken out, so it is still in place when the text comes here again.
     """
-    emoji = (
-        "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u25c7\u25c9-\u27bf"
-        "\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-    )
-    mongolian = "\u1820-\u18aa"
-    south_east = "\u1000-\u109f\u1780-\u17b3\u17b6-\u17d3"
-    joining = f"\u0620-\u06ff\u0710-\u077f\u07c0-\u07ff\u0840-\u08ff\u0900-\u0dff{south_east}{mongolian}"
-    unspaced = f"\u0e00-\u0eff{south_east}"
+    unspaced = f"\u0e00-\u0eff{SOUTH_EAST}"
     virama = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
     places = (
-        f"(?:(?<=[{emoji}])|(?<=[{emoji}]\ufe0f))\u200d(?=[{emoji}])",
-        f"(?<=[{emoji}])[\ufe0e\ufe0f]",
+        f"(?:(?<=[{PICTURES}])|(?<=[{PICTURES}]\ufe0f))\u200d(?=[{PICTURES}])",
+        f"(?<=[{PICTURES}])[\ufe0e\ufe0f]",
         "(?<=[#*0-9])\ufe0f(?=\u20e3)",
-        f"(?<=[{joining}])[\u200c\u200d](?=[{joining}])",
+        f"(?<=[{JOINING}])[\u200c\u200d](?=[{JOINING}])",
         f"(?<=[{virama}])[\u200c\u200d]",
         f"(?<=[{unspaced}])\u200b(?=[{unspaced}])",
-        f"(?<=[{mongolian}])[\u180b-\u180f]",
+        f"(?<=[{MONGOLIAN}])[\u180b-\u180f]",
     )
     return re.compile("|".join(places))

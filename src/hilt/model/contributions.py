@@ -79,6 +79,8 @@ class Command(Struct, frozen=True):
     run: Callable[[str], Awaitable[tuple[Action, ...]]]
     usage: str = ""
     """The arguments it takes, as shown in help: `[path]`."""
+    personal: bool = False
+    """Nobody may type it for the user: it reads or writes whatever file its arguments name."""
 
 
 class Shortcut(Struct, frozen=True):

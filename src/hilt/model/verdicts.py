@@ -1,6 +1,6 @@
 """What an interceptor is asked, and what it decided. A missing or unusable answer is no verdict but a failed guard."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct, field
 
@@ -64,6 +64,8 @@ Verdict: TypeAlias = Allow | Block | Rewrite | ReplaceText | SystemPrompt
 
 
 OnFailure: TypeAlias = Literal["allow", "ask", "block"]
+STRICTNESS: tuple[OnFailure, ...] = get_args(OnFailure)
+"""The strictest last."""
 
 
 class GuardPolicy(Struct, frozen=True):

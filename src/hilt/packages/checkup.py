@@ -15,8 +15,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from hilt.errors import ManifestError
+from hilt.packages.disclosure import size as in_words
 from hilt.packages.manifest import (
     MANIFEST,
+    UNSPOKEN,
     YAML_MANIFEST,
     Guard,
     Limits,
@@ -34,7 +36,6 @@ Level: TypeAlias = Literal["ok", "info", "warn", "error"]
 _LARGEST_MANIFEST = 1024 * 1024
 _LARGE = 100 * 1024 * 1024
 _MOST_FILES = 10_000
-_MEBIBYTE = 1024 * 1024
 _INNER: Mapping[str, tuple[str, ...]] = {"guard": Guard.__struct_fields__, "limits": Limits.__struct_fields__}
 _FIELDS = {
     MANIFEST: tuple(field for field in Manifest.__struct_fields__ if field not in ("dialect", "entry")),
@@ -77,6 +78,8 @@ def _directory(directory: Path, path: str) -> Iterator[Finding]:
     yield Finding("ok", "manifest", f"{file} can be read, and its fields are in order")
     yield from _unknown_fields(directory / file, _members(directory / file))
     yield from _said(manifest)
+    if manifest.dialect == "jsonrpc":
+        yield Finding("warn", "dialect", UNSPOKEN)
     if manifest.name != directory.name:
         message = f"its name is {manifest.name}, and its directory is {shown(directory.name)}"
         yield Finding("info", "name", message, f"call the directory {manifest.name}, so that both are found alike")
@@ -218,7 +221,7 @@ def _tree(directory: Path) -> Iterator[Finding]:
             return
     level: Level = "warn" if size > _LARGE else "info"
     hint = "leave out what it does not need to run" if size > _LARGE else ""
-    yield Finding(level, "size", f"{files - 1} files and directories, {size / _MEBIBYTE:.1f} MiB", hint)
+    yield Finding(level, "size", f"{files - 1} files and directories, {in_words(size)}", hint)
 
 
 def _rights(file: Path) -> Iterator[Finding]:

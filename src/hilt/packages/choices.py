@@ -1,14 +1,15 @@
 """What the user decided about one extension, in `config.toml`: the last word on everything its manifest asks for."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
 from hilt.packages.manifest import Limits, Manifest, SandboxLevel
 from hilt.packages.permissions import Permissions, effective, problem
 
-Kind = Literal["tool", "command", "shortcut", "section", "guard"]
-_KINDS: tuple[Kind, ...] = ("tool", "command", "shortcut", "section", "guard")
+Part: TypeAlias = Literal["tool", "command", "shortcut", "section", "guard"]
+"""Of an extension: what can be switched off by itself."""
+_PARTS: tuple[Part, ...] = get_args(Part)
 STRICTNESS: tuple[SandboxLevel, ...] = ("off", "standard", "strict")
 """The strictest last."""
 
@@ -28,8 +29,8 @@ class Choices(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for part in self.off:
             kind, colon, name = part.partition(":")
-            if kind not in _KINDS or bool(colon) != bool(name):
-                raise ValueError(f'off: "{part}" is not one of {", ".join(f"{one}:NAME" for one in _KINDS)}')
+            if kind not in _PARTS or bool(colon) != bool(name):
+                raise ValueError(f'off: "{part}" is not one of {", ".join(f"{one}:NAME" for one in _PARTS)}')
         for permission in (*self.grants, *self.revoked):
             if wrong := problem(permission):
                 raise ValueError(f'"{permission}" {wrong}')

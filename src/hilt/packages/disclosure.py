@@ -16,8 +16,8 @@ from hilt.packages.trees import Changes, Tree
 _FULL = "full access: it may do whatever you may (its manifest has no list of permissions)"
 _LEVELS: dict[SandboxLevel, str] = {
     "off": "none: it runs with your rights",
-    "standard": "standard: it writes only where it was allowed to, and your keys are out of its sight",
-    "strict": "strict: it sees the system, its own files and what it was allowed to see",
+    "standard": "standard: it writes only where it may, and your keys are hidden",
+    "strict": "strict: it sees the system, its own files and what it may see",
 }
 
 
@@ -53,7 +53,7 @@ def listed(difference: Changes) -> str:
 def size(count: int) -> str:
     if count < 10_000:
         return f"{count} bytes"
-    return f"{count / 1000:.0f} kB" if count < 10_000_000 else f"{count / 1_000_000:.0f} MB"
+    return f"{count >> 10} KiB" if count < 10 * 1024 * 1024 else f"{count >> 20} MiB"
 
 
 def _one(line: str) -> str:
@@ -67,13 +67,19 @@ def _rights(found: Found) -> list[str]:
         return [_FULL]
     if not asked:
         return ["nothing beyond its own directory and answering the host"]
-    return [f"{meaning(one)}  [{one}]{_by_name(one)}" for one in asked]
+    return [f"{meaning(one)}  [{one}]{_by_name(one)}" for one in asked if not _taken(found, one)]
 
 
 def _granted(found: Found) -> list[str]:
     """What it is given without asking, perhaps since another of its name was here."""
     asked = found.manifest.permissions or ()
-    return [f"{meaning(one)}  [{one}]  (you granted it)" for one in found.choices.grants if one not in asked]
+    extra = (one for one in found.choices.grants if one not in asked and not _taken(found, one))
+    return [f"{meaning(one)}  [{one}]  (you granted it)" for one in extra]
+
+
+def _taken(found: Found, permission: str) -> bool:
+    """Whether the user took it away, by itself or with all of its kind: then it is only told what it may not."""
+    return not {permission, permission.partition(":")[0]}.isdisjoint(found.choices.revoked)
 
 
 def _by_name(permission: str) -> str:

@@ -41,10 +41,10 @@ _INJECTING = _names("""
 _INJECTING_PREFIXES = ("LD_", "DYLD_", "BASH_FUNC_", "GIT_CONFIG", "LUA_INIT_")
 """They make a loader, an interpreter, a shell or git load or run something of somebody else's choosing."""
 
-_SECRET_NAMES = _names("SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO SSHPASS SESSION_ID")
+_SECRET_NAMES = _names("SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO SSHPASS SESSION_ID DOCKER_AUTH_CONFIG")
 """Agents sign for whoever asks."""
 _SECRET_WORDS = _names("""
-    KEY KEYS TOKENS SECRETS PASS PASSWORDS PWD CREDENTIAL CREDS COOKIE COOKIES BEARER JWT WEBHOOK
+    KEY KEYS TOKENS SECRETS PASS PASSWORDS PWD CREDENTIAL CREDS COOKIE COOKIES BEARER JWT WEBHOOK PASSCODE OTP MNEMONIC
 """)
 _SECRET_LAST_WORDS = _names("AUTH DSN PAT SESSION SESSIONS")
 """At the end of a name they are the thing itself; elsewhere they only say what it is about."""
@@ -70,6 +70,10 @@ _SECRET_VALUES = (
         "=",
         r"(?i:\b(?:password|passwd|pwd|secret|token|api_?key|access_?key|accountkey|sharedaccesskey)[ ]?=[ ]?[^\s;&])",
     ),
+    # The same in JSON, where a key of docker's is called "auth".
+    ('"', r"(?i:(?:password|passwd|secret|token|api_?key|access_?key|private_?key|auth)\"[ ]?:[ ]?\"[^\"])"),
+    ("://", r"://hooks\.slack\.com/services/\S | ://[a-z.]*discord(?:app)?\.com/api/webhooks/\S"),
+    ("AGE-SECRET-KEY-", r"\bAGE-SECRET-KEY-1[A-Z0-9]{16}"),
     ("", r"\A(?:Bearer|Basic)[ ]\S{8}"),
     ("sk-", r"\bsk-[A-Za-z0-9_-]{16}"),
     ("k_", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{8}"),

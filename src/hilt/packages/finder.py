@@ -8,10 +8,9 @@ from msgspec import Struct
 from hilt.errors import ManifestError, PackageError
 from hilt.packages.choices import Choices
 from hilt.packages.discovery import Discovery, Found, Problem, discover, find_again
+from hilt.packages.manifest import UNSPOKEN
 from hilt.packages.members import shown
 from hilt.packages.trust.screening import Gate, told
-
-_UNSPOKEN = "it speaks the jsonrpc dialect, which this version of hilt does not speak yet"
 
 
 class Finder(Struct, frozen=True):
@@ -45,7 +44,7 @@ class Finder(Struct, frozen=True):
         found = []
         for one in (*sound, *admitted):
             if one.manifest.dialect == "jsonrpc":
-                problems.append(Problem(shown(one.where), f"{shown(one.where)}: {_UNSPOKEN}", "", one.name, "jsonrpc"))
+                problems.append(Problem(shown(one.where), f"{shown(one.where)}: {UNSPOKEN}", "", one.name, "jsonrpc"))
             else:
                 found.append(one)
         return Discovery(tuple(found), raw.disabled, (*problems, *failed), tuple(barred))

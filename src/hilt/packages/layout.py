@@ -64,9 +64,10 @@ class Layout:
         """Count so many bytes of content. Raises `PackageError` when it becomes too much."""
         self.size += more
         if self.size > self.caps.size:
+            most = f"{self.caps.size >> 20} MiB" if self.caps.size >= 1 << 20 else f"{self.caps.size} bytes"
             raise refuse(
                 self._origin,
-                f"holds more than {self.caps.size} bytes",
+                f"holds more than {most}",
                 "leave out what the extension does not need to run, or let it download that by itself",
             )
 

@@ -37,6 +37,7 @@ _FARTHEST_PRIORITY = 1_000_000
 _MOST = 1_000_000
 _GRAMMAR = '[A-Za-z0-9][A-Za-z0-9._-]{0,63}, not ending in "."'
 _OWN = "hilt"
+UNSPOKEN = "it speaks the jsonrpc dialect, which this version of hilt does not speak yet"
 _EXAMPLE = '{"name": "demo", "exec": "./run.py"}'
 _YAML_EXAMPLE = "name: demo, then runtime: python and entry: main.py on lines of their own"
 _RUNTIMES = {"bun": ("bun", "run"), "node": ("node",), "deno": ("deno", "run", "--allow-all"), "python": ("python3",)}
@@ -264,7 +265,8 @@ def _permissions(members: Members) -> tuple[str, ...] | None:
         )
     for one in asked:
         if problem := permissions.problem(one):
-            members.complain("permissions", f'holds "{quoted(one)}", which {problem}', "correct or remove it")
+            hint = f"correct or remove it; the permissions are {permissions.KNOWN}"
+            members.complain("permissions", f'holds "{quoted(one)}", which {problem}', hint)
     return tuple(dict.fromkeys(asked))
 
 

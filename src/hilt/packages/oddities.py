@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from hilt.model.unseen import CARRIERS, DIRECTIONS, JOINING, PICTURES, UNSEEN
 from hilt.packages.manifest import MANIFESTS
 from hilt.packages.trees import Tree
 
@@ -29,23 +30,12 @@ _KEY_NAMES = re.compile(r"(.*/)?(id_(rsa|dsa|ecdsa|ed25519)|\.env|\.netrc|\.npmr
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _BY_THEMSELVES = ("preinstall", "install", "postinstall", "prepare")
 
-_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_INVISIBLE = (
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
-)
-_JOINERS = "\u200c\u200d"
-_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_TAGS = "\U000e0000-\U000e007f"
-_HIDDEN = re.compile(f"[{_BIDI}{_INVISIBLE}{_JOINERS}{_SELECTORS}{_TAGS}]")
-_PICTURES = (
-    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
-    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-)
+_HIDDEN = re.compile(f"[{UNSEEN}]")
 _MEANT = re.compile(
     # A flag made of tags, a picture with its colour and its companions, a key cap.
-    f"\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f|[{_PICTURES}]\ufe0f?(\u200d[{_PICTURES}]\ufe0f?)*|[0-9#*]\ufe0f\u20e3"
+    f"\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f|[{PICTURES}]\ufe0f?(\u200d[{PICTURES}]\ufe0f?)*|[0-9#*]\ufe0f\u20e3"
     # Letters of scripts in which a joiner changes how words are written.
-    "|(?<=[\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af])[\u200c\u200d]"
+    f"|(?<=[{JOINING}])[\u200c\u200d]"
 )
 _FOREIGN = re.compile(r"[A-Za-z][^\W\d_A-Za-z\u00c0-\u024f]|[^\W\d_A-Za-z\u00c0-\u024f][A-Za-z]")
 """A Latin letter beside one of another script, as in a name that imitates another."""
@@ -127,9 +117,9 @@ def _named(character: str) -> str:
     import unicodedata
 
     code = f"U+{ord(character):04X}"
-    if re.match(f"[{_BIDI}]", character):
+    if re.match(f"[{DIRECTIONS}]", character):
         return f"{code}, which changes the order in which text is shown"
-    if re.match(f"[{_TAGS}{_SELECTORS}]", character):
+    if re.match(f"[{CARRIERS}]", character):
         return f"{code}, an invisible character that can carry hidden text"
     return f"{code} ({unicodedata.name(character, 'unnamed').lower()}), which cannot be seen"
 

@@ -19,6 +19,13 @@ _ARGUMENTS = {
     "auth": re.compile(r"[a-z0-9][a-z0-9._-]{0,63}"),
 }
 _ARGUMENTS["fs.write"] = _ARGUMENTS["fs.read"]
+_FITTING = {
+    "fs.read": "an absolute path, or one that begins with ~, ${project} or ${data}",
+    "net": "a host, with or without a port",
+    "env": "the name of a variable",
+    "auth": "the name of a provider, such as openai",
+}
+_FITTING["fs.write"] = _FITTING["fs.read"]
 KNOWN = "fs.read[:PATH], fs.write[:PATH], net[:HOST], env[:NAME], exec, auth:PROVIDER, " + ", ".join(_FIXED)
 CONSENTED = ("env", "auth")
 """These are never had for the asking: the user grants each by name."""
@@ -93,9 +100,9 @@ def problem(permission: str) -> str:
         return ""
     pattern = _ARGUMENTS.get(kind) if colon else None
     if pattern is None:
-        return f"is not a permission; there are {KNOWN}"
+        return "is not a permission"
     if not argument or not pattern.fullmatch(argument):
-        return f"has an argument that does not fit {kind}"
+        return f"has an argument that does not fit {kind}: it must be {_FITTING[kind]}"
     if ".." in argument.split("/"):
         return 'must not hold ".."'
     return ""

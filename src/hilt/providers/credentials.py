@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from hilt.errors import ConfigError, HiltError, UsageError
+from hilt.errors import ConfigError, HiltError, PackageError, UsageError
 from hilt.providers.vendors import PROVIDERS, canonical
 
 _LARGEST_FILE = 1024 * 1024
@@ -128,13 +128,17 @@ class Credentials:
             self._warn(f"others could read {self._file}: it is 0600 now")
 
     def _write(self, entries: dict[str, Any]) -> None:
+        from hilt.packages.keeping import replace  # only a login pays for it
+
         data = msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n"
         try:
             self._own_directory(self._file.parent)
-            self._replace(data)
+            replace(self._file, data)
+        except PackageError as error:
+            raise ConfigError(error.message, hint=error.hint) from error
         except OSError as error:
             raise ConfigError(
-                f"cannot write {self._file}: {error.strerror}", hint="check the disk and the permissions"
+                f"{self._file} cannot be written: {error.strerror}", hint="check the disk and the permissions"
             ) from error
 
     def _own_directory(self, directory: Path) -> None:
@@ -144,27 +148,6 @@ class Credentials:
         if facts.st_mode & 0o077 and facts.st_uid == os.getuid() and not facts.st_mode & S_ISVTX:
             directory.chmod(0o700)
             self._warn(f"others could look into {directory}: it is 0700 now")
-
-    def _replace(self, data: bytes) -> None:
-        """Write beside it, then rename: a crash leaves the old file or the new one, and a link is not followed."""
-        import tempfile  # costs 5 ms; only a login pays
-
-        descriptor, name = tempfile.mkstemp(prefix=f".{self._file.name}.", dir=self._file.parent)  # 0600, exclusive
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(descriptor)
-            temporary.replace(self._file)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        directory = os.open(self._file.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:

@@ -75,6 +75,9 @@ PROVIDERS: MappingProxyType[str, Vendor] = MappingProxyType(
 )
 """In the order in which they are tried when nobody chose one."""
 
+KEYS = tuple(name for vendor in PROVIDERS.values() for name in vendor.env)
+"""The environment variables that hold keys of hilt's own."""
+
 LOCAL = frozenset({"demo", "script"})
 """These have no API, so no key and no address."""
 

@@ -77,6 +77,8 @@ def freeze(published: Iterable[tuple[Owner, tuple[Contribution, ...]]]) -> Snaps
     for owner, contributions in sorted(published, key=lambda pair: (not pair[0].builtin, pair[0].order)):
         for contribution in contributions:
             view.add(owner.name, contribution)
+        if owner.builtin:
+            view.reserve()
     return view.frozen()
 
 
@@ -93,11 +95,18 @@ class _View:
         self._interceptors: dict[Interceptable, list[OwnedInterceptor]] = {}
         self._sections: list[PromptSection] = []
         self._conflicts: list[Conflict] = []
+        self._reserved: dict[str, str] = {}
+        """Of the built-in tools, by how others might spell them."""
+
+    def reserve(self) -> None:
+        """Keep the names of these tools in every spelling: a model that means `bash` may well call `Bash`."""
+        self._reserved = {_spelt(name): name for name in self._tools}
 
     def add(self, owner: str, contribution: Contribution) -> None:
         match contribution:
             case Tool(name=name):
-                self._claim("tool", name, self._tools, name, OwnedTool(owner, contribution))
+                key = self._reserved.get(_spelt(name), name)
+                self._claim("tool", name, self._tools, key, OwnedTool(owner, contribution))
             case Command(name=name):
                 self._claim("command", name, self._commands, name.lower(), OwnedCommand(owner, contribution))
             case Shortcut(key=key):
@@ -134,3 +143,7 @@ class _View:
             tuple(sorted(self._sections, key=lambda section: section.order)),
             tuple(self._conflicts),
         )
+
+
+def _spelt(name: str) -> str:
+    return name.lower().replace("-", "_")

@@ -1,7 +1,7 @@
 """Confining a program with Landlock: it gives up rights of its own before it starts, which needs nobody's permission.
 
 Alone, where there is no bubblewrap, it holds a program to the same map of places. Inside bubblewrap it keeps the
-program from executing others, from what is hidden among what is not, and from sockets that are no files. The rights
+program from executing others, from what is hidden among what is not, and from sockets of others. The rights
 are given up by `landlock_start`, a process of its own; here is worked out which.
 
 Executing is not loading: a program may still load the code of another through the dynamic loader, and then runs it
@@ -70,7 +70,7 @@ def inside(program: Runtime, made: Layout, *, programs: bool) -> tuple[str, ...]
         pairs += _grants(made, {"ro": _READ_FILE, "rw": handled & ~_EXECUTE, **everything}, made.rebuilt)
     if not programs:
         pairs += ((_EXECUTE | (handled & _READ_FILE), path) for path in program.executed)
-    return _command(_Taken(handled, 0, _scopes()), pairs, program.argv)
+    return _command(_Taken(handled, 0, _scopes(), "unnamed" if _filters() else "any"), pairs, program.argv)
 
 
 def alone(program: Runtime, made: Layout, data: Path, *, network: bool, programs: bool) -> tuple[str, ...]:
@@ -95,8 +95,10 @@ def gaps_inside(*, network: bool, programs: bool) -> tuple[str, ...]:
     found = []
     if not programs and not version():
         found.append("it can run other programs")
-    if network and version() < _HAS_SCOPES:
-        found.append("it can talk to your other programs through sockets without a file")
+    if not version() or not _filters():
+        found.append("it can talk to your other programs through sockets that lie where it may read")
+        if network and version() < _HAS_SCOPES:
+            found.append("it can talk to your other programs through sockets without a file")
     return tuple(found)
 
 

@@ -118,12 +118,13 @@ def _base(policy: Policy) -> Iterator[tuple[Path, Kind]]:
         yield Path("/sys"), "ro"
     elif policy.readable is None or policy.level == "standard":
         yield _ROOT, "ro"
-        if policy.readable is not None and policy.home != _ROOT:
-            yield policy.home, "empty"
     else:
         yield _ROOT, "empty"
         for name in _SYSTEM:
             yield Path(name), "ro"
+    if policy.writable is not None and policy.readable is not None:
+        closed = (path for path in (policy.home, *policy.closed) if real_path(path) != _ROOT)
+        yield from ((path, "empty") for path in _outermost(closed))
     yield Path("/dev"), "dev"
     yield Path("/proc"), "proc"
     for name in (*_FRESH, "/dev/shm"):  # noqa: S108  its name, not a file in it

@@ -27,6 +27,8 @@ class Policy(Struct, frozen=True):
     network: bool
     programs: bool
     """Whether it may execute programs other than the one it is started as."""
+    closed: tuple[Path, ...] = ()
+    """Like the home directory: of what lies there, only what was named is readable."""
     own: tuple[Path, ...] = ()
     """What else belongs to it: readable, also where that is hidden."""
 

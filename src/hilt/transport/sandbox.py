@@ -80,9 +80,9 @@ def _with_bubblewrap(command: tuple[str, ...], program: Runtime, policy: Policy)
     needed = (*program.needed, *helper.needed, landlock.START)
     made = layout(policy, needed, RIGHTS if landlock.version() else MOUNTS)
     inner = program.argv
-    # Landlock's are other programs, sockets that have no file but come with a network in common, and what is hidden
-    # among what is not.
-    if landlock.version() and (policy.network or not policy.programs or made.rebuilt):
+    # Left to it: other programs, sockets of the user's, which no mount keeps anybody from, and what is hidden among
+    # what is not.
+    if landlock.version():
         inner = landlock.inside(program, made, programs=policy.programs)
         made = made.coarse()
     wrapped = bubblewrap.wrap(command, made, inner, network=policy.network)

@@ -102,7 +102,7 @@ def _reading(policy: Policy) -> Iterator[str]:
         yield f"(allow {_READ}{_each('subpath', _SYSTEM)})"
     yield f"(deny {_READ}{_each('subpath', _TEMPORARY)})"
     if policy.readable is not None:
-        yield from _rule("deny", _READ, (policy.home,))
+        yield from _rule("deny", _READ, (policy.home, *policy.closed))
         yield from _rule("allow", _READ, policy.readable)
 
 

@@ -7,6 +7,7 @@ and costs the host a hundredth of its time, and two files of 5 MB are all that i
 
 import asyncio
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,8 @@ _TAIL = 16 * 1024
 _LAST_LINES = 20
 _LAST_READS = 16
 """After the exit: what the pipe still holds, and no more, for others may go on writing."""
+_DOUBTFUL = re.compile(rb"^(?=[^\n\t -Z\\-~])", re.MULTILINE)
+"""Lines that begin with a bracket, or with what may not be seen: remarks of ours begin with a bracket."""
 
 
 class Stderr:
@@ -28,6 +31,8 @@ class Stderr:
         self._source = PipeSource(fd)
         self._log = log
         self._tail = b""
+        self._within = False
+        """It is in the middle of a line."""
         self._loop = asyncio.get_running_loop()
         self._window = 0.0
         self._read_in_window = 0
@@ -79,8 +84,14 @@ class Stderr:
         self._read_in_window += len(chunk)
         self._tail = (self._tail + chunk)[-_TAIL:]
         if self._log:
-            self._log.write(chunk)
+            self._log.write(self._set_off(chunk))
+        self._within = not chunk.endswith(b"\n")
         return True
+
+    def _set_off(self, chunk: bytes) -> bytes:
+        """With a space before whatever could pass for a remark of ours."""
+        marked = _DOUBTFUL.sub(b" ", chunk)
+        return marked[1:] if self._within and marked[:1] != chunk[:1] else marked
 
 
 class Log:

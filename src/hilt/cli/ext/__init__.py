@@ -10,6 +10,7 @@ from hilt.cli.ext.site import Site, Told
 from hilt.cli.flags import Parser
 from hilt.frontends.encode import json_line
 from hilt.frontends.terminal import clean, json_for_stdout
+from hilt.packages.permissions import KNOWN
 
 _VERBS = {
     "list": "listing:show_all",
@@ -30,6 +31,13 @@ _VERBS = {
     "doctor": "checking:doctor",
 }
 """The module and the function of each."""
+
+
+_ARGUMENTS = {
+    "name": "as `hilt ext list` shows it",
+    "path": "its directory, or its file",
+    "permission": f"one of {KNOWN}",
+}
 
 
 def run(argv: list[str]) -> int:
@@ -60,28 +68,30 @@ def _parser() -> Parser:
         about = help_[0].upper() + help_[1:] + "."
         sub: Parser = verbs.add_parser(name, help=help_, description=about, allow_abbrev=False)
         for argument in arguments:
-            sub.add_argument(argument)
+            sub.add_argument(argument, help=_ARGUMENTS[argument])
         sub.add_argument("--json", action="store_true", help="print JSON")
         return sub
 
     def asking(sub: Parser) -> None:
-        sub.add_argument("-y", "--yes", action="store_true", help="do not ask")
+        sub.add_argument("-y", "--yes", action="store_true", help="do not ask: show it and go on")
 
     listing = verb("list", "list extensions: state, version, where they come from, what they offer")
     listing.add_argument("--live", action="store_true", help="start each in turn and report")
     verb("info", "tell all that is known of one", "name")
     installing = verb("install", "install one: a directory, a git URL with or without @REF, an archive or one file")
-    installing.add_argument("source", metavar="PATH|URL[@REF]")
+    installing.add_argument(
+        "source", metavar="PATH|URL[@REF]", help="such as ., ./tool.py, tool.tar.gz or https://HOST/NAME.git@v1.2"
+    )
     installing.add_argument("--allow-file", action="store_true", help="take file:// URLs")
-    installing.add_argument("--sandbox", choices=("off", "standard", "strict"), help="how to confine it")
+    installing.add_argument("--sandbox", choices=("off", "standard", "strict"), help="how to confine it in any case")
     asking(installing)
     updating = verb("update", "fetch one anew from where it came; shows what changes first")
-    updating.add_argument("name", nargs="?", default="")
+    updating.add_argument("name", nargs="?", default="", help=_ARGUMENTS["name"])
     updating.add_argument("--all", action="store_true", help="all that hilt installed")
     asking(updating)
     asking(verb("remove", "delete one that hilt installed; what it saved elsewhere stays", "name"))
     linking = verb("link", "use one where it lies, to work on it in place")
-    linking.add_argument("path")
+    linking.add_argument("path", help="its directory")
     asking(linking)
     importing = verb("import", "copy what you have installed for another agent")
     importing.add_argument("--from", dest="origin", choices=("zot", "piglet"), required=True, help="whose")
@@ -97,5 +107,5 @@ def _parser() -> Parser:
     logs.add_argument("-n", "--lines", type=int, default=100, metavar="N", help="the last N lines (100); 0 for all")
     verb("validate", "check an extension without starting it", "path")
     doctor = verb("doctor", "check extensions, starting each in turn, and say what to do")
-    doctor.add_argument("name", nargs="?", default="")
+    doctor.add_argument("name", nargs="?", default="", help="only this one")
     return parser

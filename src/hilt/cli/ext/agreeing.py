@@ -1,5 +1,6 @@
 """What is shown before something changes, the yes to it, and what follows from that yes."""
 
+import os
 import sys
 from typing import Any
 
@@ -14,30 +15,26 @@ from hilt.packages.choices import NONE, Choices
 from hilt.packages.disclosure import disclosure
 from hilt.packages.discovery import Found
 from hilt.packages.install.installing import Staged
-from hilt.packages.install.lock import Entry
 from hilt.packages.manifest import Manifest, SandboxLevel
+from hilt.packages.members import shown
 from hilt.packages.permissions import CONSENTED
 
 _COUNTED = 76
-"""Columns for a count that goes on in place; there are terminals with 80."""
+"""Columns for a count that goes on in place, where there are as many."""
 
 
 def about(site: Site, one: Staged, choices: Choices) -> str:
     """All that is to be known of one before it is kept."""
     final = site.home.extensions / one.name
     found = Found(one.manifest, final, one.command, "user", 0, choices=choices)
-    lines = [disclosure(found, one.command, one.tree, one.oddities), f"  from      {origin(one.entry)}"]
+    lines = [disclosure(found, one.command, one.tree, one.oddities), f"  from      {one.entry.origin}"]
     if one.entry.commit:
         lines.append(f"  commit    {one.entry.commit}")
-    # Told as they will be: the place it has just now means nothing to anybody.
-    wrong = (finding for finding in checkup(one.where, site.path) if finding.level in ("warn", "error"))
-    lines += [f"  wrong     {finding.message.replace(str(one.where), str(final))}" for finding in wrong]
+    # Told as they will be: the place it has just now means nothing to anybody. Its size has been told.
+    found_out = (finding for finding in checkup(one.where, site.path) if finding.check != "size")
+    wrong = (finding for finding in found_out if finding.level in ("warn", "error"))
+    lines += [f"  wrong     {finding.message.replace(shown(one.where), shown(final))}" for finding in wrong]
     return "\n".join(lines)
-
-
-def origin(entry: Entry) -> str:
-    """Where it came from, so that it means something in another directory, too."""
-    return f"{entry.url}@{entry.ref}" if entry.ref else entry.url
 
 
 def choices_for(site: Site, manifest: Manifest, sandbox: SandboxLevel | None = None) -> Choices:
@@ -81,5 +78,7 @@ def progress(line: str) -> None:
     if "%" not in line or line.endswith("done."):
         sys.stderr.write(clean(f"{line}\n"))
     elif sys.stderr.isatty():
-        sys.stderr.write(f"{one_line(line, _COUNTED):{_COUNTED}}\r")
+        # One that fills its line would leave it there, and the next count would go on below.
+        width = max(1, min(_COUNTED, (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1))
+        sys.stderr.write(f"{one_line(line, width):{width}}\r")
     sys.stderr.flush()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hilt.cli.ext.site import Site, Told, every, existing, found_in, no_such
+from hilt.cli.ext.site import Site, Told, every, existing, found_in
 from hilt.errors import PackageError
 from hilt.frontends.terminal import hanging
 from hilt.packages.checkup import Finding, checkup, worst
@@ -34,7 +34,7 @@ def doctor(site: Site, options: argparse.Namespace) -> Told:
     discovery = finder.all()
     known = _known(discovery)
     if options.name and options.name not in known:
-        raise no_such(options.name)
+        raise site.no_such(options.name)
     names = [options.name] if options.name else list(known)
     from hilt.cli.ext.trial import try_out
 

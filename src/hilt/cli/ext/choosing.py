@@ -11,7 +11,7 @@ import msgspec
 
 from hilt.cli.config import load_config
 from hilt.cli.configuring import choose
-from hilt.cli.ext.site import Site, Told, no_such
+from hilt.cli.ext.site import Site, Told
 from hilt.errors import ManifestError, UsageError
 from hilt.packages.choices import NONE, Choices
 from hilt.packages.discovery import PROJECT
@@ -30,17 +30,21 @@ def disable(site: Site, options: argparse.Namespace) -> Told:
 
 
 def grant(site: Site, options: argparse.Namespace) -> Told:
-    name, permission = _checked(options)
+    name, permission = _checked(site, options)
     if name.startswith(PROJECT):
         _grant_here(site, name, permission, given=True)
     else:
         grants = dict.fromkeys((*_mine(site, name).grants, permission))
         _keep(site, name, grants=tuple(grants), revoked=_without(_mine(site, name).revoked, permission))
+    kind = permission.partition(":")[0]
+    if kind != permission and kind in _mine(site, name).revoked:
+        text = f"noted, but you revoked all of {kind}: `hilt ext grant {name} {kind}` takes that back"
+        return Told({"name": name, "permission": permission, "granted": False}, text, code=1)
     return _done(site, name, permission, f"{name} may now {meaning(permission)}", granted=True)
 
 
 def revoke(site: Site, options: argparse.Namespace) -> Told:
-    name, permission = _checked(options)
+    name, permission = _checked(site, options)
     if name.startswith(PROJECT):
         _grant_here(site, name, permission, given=False)
     revoked = dict.fromkeys((*_mine(site, name).revoked, permission))
@@ -50,7 +54,7 @@ def revoke(site: Site, options: argparse.Namespace) -> Told:
 
 def _switch(site: Site, name: str, *, on: bool) -> Told:
     if not is_name(name.removeprefix(PROJECT)) or not site.knows(name):
-        raise no_such(name)
+        raise site.no_such(name)
     choose(site.home.config, name, {"enabled": on})
     state = "enabled" if on else "disabled"
     return Told({"name": name, "enabled": on}, f"{name} is {state}")
@@ -72,11 +76,11 @@ def _without(permissions: tuple[str, ...], permission: str) -> tuple[str, ...]:
     return tuple(one for one in permissions if one != permission)
 
 
-def _checked(options: argparse.Namespace) -> tuple[str, str]:
+def _checked(site: Site, options: argparse.Namespace) -> tuple[str, str]:
     """It need not be installed: one that is only named by --ext has rights, too."""
     name, permission = options.name, options.permission
     if not is_name(name.removeprefix(PROJECT)):
-        raise no_such(name)
+        raise site.no_such(name)
     if wrong := problem(permission):
         raise UsageError(f'"{quoted(permission)}" {wrong}', hint=f"the permissions are {KNOWN}")
     return name, permission

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from hilt.cli.configuring import choose
-from hilt.cli.ext.agreeing import about, agreed, choices_for, keep_choices, progress
+from hilt.cli.ext.agreeing import about, agreed, choices_for, keep_choices
 from hilt.cli.ext.installing import prepared
 from hilt.cli.ext.site import Site, Told
 from hilt.errors import HiltError
@@ -40,7 +40,6 @@ def bring_in(site: Site, options: argparse.Namespace) -> Told:
 
 
 def _prepare(site: Site, path: Path, stack: ExitStack, problems: list[str]) -> Staged | None:
-    progress(f"copying {shown(path)}…")
     try:
         return stack.enter_context(prepared(site, Directory(path), str(path), yes=True, fresh=True))
     except HiltError as error:

@@ -10,21 +10,22 @@ from typing import Any
 
 import msgspec
 
-from hilt.cli.ext.agreeing import about, agreed, choices_for, declined, keep_choices, origin, progress
-from hilt.cli.ext.site import Site, Told, existing, no_such
+from hilt.cli.ext.agreeing import about, agreed, choices_for, declined, keep_choices, progress
+from hilt.cli.ext.site import Site, Told, existing
 from hilt.errors import HiltError, PackageError, UsageError
 from hilt.packages.choices import Choices
 from hilt.packages.diffing import differences
 from hilt.packages.disclosure import disclosure, listed
 from hilt.packages.discovery import Found
-from hilt.packages.install.installing import Difference, Staged, installed, source_of, staged
+from hilt.packages.install.installing import Difference, Staged, expect_vacant, installed, source_of, staged
 from hilt.packages.install.installing import link as put_link
 from hilt.packages.install.installing import remove as take_away
-from hilt.packages.install.lock import Entry, Lock
+from hilt.packages.install.lock import Entry
 from hilt.packages.install.shelf import Shelf
-from hilt.packages.install.sources import File, Source, parse_source
+from hilt.packages.install.sources import File, Source, noted, parse_source
 from hilt.packages.install.verifying import strays
 from hilt.packages.manifest import read_manifest, resolve_exec
+from hilt.packages.members import shown
 from hilt.packages.permissions import meaning
 from hilt.packages.scripts.environments import consent, environment_for, find_environment, remove_environment
 from hilt.packages.sightings import remember
@@ -75,7 +76,8 @@ def link(site: Site, options: argparse.Namespace) -> Told:
     place = Path(os.path.realpath(existing(options.path)))
     if not place.is_dir():
         raise UsageError(f"{options.path} is not a directory", hint="`hilt ext install` takes a single file")
-    manifest = read_manifest(place)
+    manifest = read_manifest(noted(place))
+    expect_vacant(shelf_of(site), manifest.name)
     choices = choices_for(site, manifest)
     argv = resolve_exec(manifest, place, site.path) if manifest.exec else ()
     found = Found(manifest, place, argv, "user", 0, choices=choices)
@@ -97,7 +99,7 @@ def prepared(site: Site, source: Source, given: str, *, yes: bool, fresh: bool =
         staged(source, shelf_of(site), given=given, path=site.path, progress=progress, python=python) as one,
     ):
         if fresh:
-            _vacant(site, one.name)
+            expect_vacant(shelf_of(site), one.name)
         yield one
 
 
@@ -112,7 +114,7 @@ def _python_for(site: Site, source: Source, *, yes: bool, fresh: bool) -> Iterat
         return
     name, root, wanted = script.manifest.name, site.home.environments, (script.dependencies, script.requires_python)
     if fresh:
-        _vacant(site, name)
+        expect_vacant(shelf_of(site), name)
     if not find_environment(*wanted, root, name) and not agreed(
         f"Build an environment for {name}?", f"it {consent(script.dependencies)}", yes=yes
     ):
@@ -124,22 +126,10 @@ def _python_for(site: Site, source: Source, *, yes: bool, fresh: bool) -> Iterat
             remove_environment(root, name)
 
 
-def _vacant(site: Site, name: str) -> None:
-    known = Lock.load(site.home.lock).find(name)
-    if not os.path.lexists(place := site.home.extensions / (known or name)):
-        return
-    if known:
-        raise PackageError(f'"{known}" is installed already', hint=f"`hilt ext update {known}` fetches it anew")
-    raise PackageError(
-        f"{place} is there already, and hilt did not put it there",
-        hint="move it away, or rename one of the two",
-    )
-
-
 def _known(site: Site, name: str) -> Entry:
     """What hilt knows of one that it installed."""
     if name not in site.installed() and not site.knows(name):
-        raise no_such(name)
+        raise site.no_such(name)
     return installed(shelf_of(site), name)
 
 
@@ -156,7 +146,11 @@ def _update_or_tell(site: Site, name: str, *, yes: bool) -> Told:
 
 def _update(site: Site, name: str, *, yes: bool) -> Told:
     entry = _known(site, name)
-    with prepared(site, source_of(entry), entry.source, yes=yes) as one:
+    source = source_of(entry)
+    if entry.kind != "git" and not os.path.lexists(entry.url):
+        hint = f"put it back; or `hilt ext remove {name}`, and install it from where it is now"
+        raise PackageError(f"{shown(entry.url)}, where {name} came from, is gone", hint=hint)
+    with prepared(site, source, entry.source, yes=yes) as one:
         if one.name != name:
             raise PackageError(f'{entry.source} is called "{one.name}" now', hint=f"remove {name}, and install it anew")
         difference = one.difference()
@@ -164,15 +158,16 @@ def _update(site: Site, name: str, *, yes: bool) -> Told:
             return Told(_facts(name, entry, updated=False), f"{name} is up to date")
         choices = choices_for(site, one.manifest)
         diff = differences(site.home.extensions / name, one.where, difference.files)
-        shown = f"{_told(difference)}\n\n{about(site, one, choices)}\n\n{diff}"
-        if not agreed(f"Update {name}?", shown, yes=yes):
+        details = f"{_told(difference)}\n\n{about(site, one, choices)}\n\n{diff}"
+        if not agreed(f"Update {name}?", details, yes=yes):
             return declined(name, f"{name} stays as it is")
         _greets(site, one, choices)
         aside = one.replace()
         keep_choices(site, name, choices)
     kept = f"\nkept aside, as they were changed: {', '.join(aside)}" if aside else ""
-    now = one.entry.version or one.entry.commit[:9] or "what is there now"
-    text = f"{_told(difference)}\nupdated {name} to {now}{kept}"
+    now = f" to {one.entry.version}" if one.entry.version else ""
+    # Whoever was asked has just read it.
+    text = f"{_told(difference)}\n" * yes + f"updated {name}{now}, pinned to {_pin(one.entry)}{kept}"
     return Told(_facts(name, one.entry, updated=True) | {"changes": msgspec.to_builtins(difference)}, text)
 
 
@@ -213,10 +208,13 @@ def _greets(site: Site, one: Staged, choices: Choices) -> None:
 
 
 def _facts(name: str, entry: Entry, **more: bool) -> dict[str, Any]:
-    facts = {"name": name, "version": entry.version, "source": origin(entry), "kind": entry.kind}
+    facts = {"name": name, "version": entry.version, "source": entry.origin, "kind": entry.kind}
     return facts | {"commit": entry.commit, "tree": entry.tree.hash} | more
 
 
 def _installed(name: str, entry: Entry) -> str:
-    pin = f"commit {entry.commit}" if entry.commit else f"its files as they are now ({entry.tree.hash[:12]})"
-    return f"installed {name} {entry.version}".rstrip() + f", pinned to {pin}\ntry it: hilt ext doctor {name}"
+    return f"installed {name} {entry.version}".rstrip() + f", pinned to {_pin(entry)}\ntry it: hilt ext doctor {name}"
+
+
+def _pin(entry: Entry) -> str:
+    return f"commit {entry.commit}" if entry.commit else f"its files as they are now ({entry.tree.hash[:12]})"

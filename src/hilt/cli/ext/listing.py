@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hilt.cli.ext.agreeing import origin
-from hilt.cli.ext.site import Site, Told, every, found_in, no_such, tell
+from hilt.cli.ext.site import Site, Told, every, found_in, tell
 from hilt.errors import ManifestError
 from hilt.frontends.terminal import clean, hanging
 from hilt.packages.discovery import PROJECT, Discovery, Found, Problem, Untrusted, log_name
@@ -66,13 +65,14 @@ def show_one(site: Site, options: argparse.Namespace) -> Told:
     discovery = site.finder().all()
     row = next((row for row in _rows(site, discovery) if row.name == options.name), None)
     if row is None:
-        raise no_such(options.name)
+        raise site.no_such(options.name)
     found = next((one for one in map(found_in, every(discovery)) if one.name == row.name), None)
     value = _plain(row) | {"log": str(site.home.logs / log_name(row.name))}
     if found:
         value |= _rights(found)
     told = ((name, _said(name, item)) for name, item in value.items() if item not in ("", [], {}, None))
-    return Told(value, "\n".join(f"{name:12}{hanging(said)}" for name, said in told))
+    lines = (("" if at else name, line) for name, said in told for at, line in enumerate(said))
+    return Told(value, "\n".join(f"{name:12}{hanging(line)}" for name, line in lines))
 
 
 def _rows(site: Site, discovery: Discovery) -> list[Row]:
@@ -100,7 +100,7 @@ def _row(one: Found | Untrusted, entries: dict[str, Entry], seen: Any) -> Row:
         contributes=_contributes(sighting),
         directory=str(found.where),
         commit=entry.commit if entry else "",
-        origin=origin(entry) if entry else "",
+        origin=entry.origin if entry else "",
         reason=reason,
         description=manifest.description,
         start_ms=sighting.start_ms,
@@ -112,7 +112,8 @@ def _state(one: Found | Untrusted, found: Found, sighting: Sighting) -> tuple[st
         return "untrusted", f"{one.reason}; `hilt ext trust` asks"
     if not found.runs:
         by_user = found.choices.enabled is False
-        return "disabled", "by config.toml" if by_user else 'its manifest says "enabled": false'
+        why = "config.toml switches it off" if by_user else 'its manifest says "enabled": false'
+        return "disabled", f"{why}; `hilt ext enable {found.name}` switches it on"
     if sighting.state == "failed":
         return "failed", f"when it last ran: {sighting.reason}"
     return "stopped", ""
@@ -132,7 +133,7 @@ def _broken(problem: Problem, entries: dict[str, Entry]) -> Row:
         contributes={},
         directory=problem.where,
         commit=entry.commit if entry else "",
-        origin=origin(entry) if entry else "",
+        origin=entry.origin if entry else "",
         reason=f"{problem.message} ({problem.hint})" if problem.hint else problem.message,
     )
 
@@ -167,19 +168,20 @@ def _plain(row: Row) -> dict[str, Any]:
     return plain
 
 
-def _said(name: str, item: Any) -> str:
+def _said(name: str, item: Any) -> list[str]:
+    """In lines, the first of which stands beside the name."""
     match item:
         case bool():
-            return "yes" if item else "no"
+            return ["yes" if item else "no"]
         case dict():
-            return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in item.items())
+            return [f"{kind}: {', '.join(names)}" for kind, names in item.items()]
         case list() if name == "command":
-            return shlex.join(item)
+            return [shlex.join(item)]
         case list() if name == "off":
-            return ", ".join(item)
+            return [", ".join(item)]
         case list():
-            return ", ".join(f"{one} ({meaning(one)})" for one in item)
-    return str(item)
+            return [f"{one} ({meaning(one)})" for one in item]
+    return [str(item)]
 
 
 def _table(rows: list[Row]) -> str:

@@ -2,13 +2,14 @@
 
 import argparse
 import os
+import select
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from hilt.cli.ext.site import Site, Told, no_such
+from hilt.cli.ext.site import Site, Told
 from hilt.errors import UsageError
 from hilt.frontends.encode import json_line
 from hilt.frontends.terminal import clean, json_for_stdout
@@ -23,7 +24,7 @@ _READ = 1024 * 1024
 
 def show(site: Site, options: argparse.Namespace) -> Told:
     if not is_name(options.name.removeprefix(PROJECT)):
-        raise no_such(options.name)
+        raise site.no_such(options.name)
     path = site.home.logs / log_name(options.name)
     if not path.is_file():
         raise UsageError(
@@ -78,7 +79,16 @@ def _pieces(path: Path) -> Iterator[list[str]]:
             file.seek(0)  # somebody has emptied it
             rest = b""
         else:
-            time.sleep(_INTERVAL)
+            _wait()
+
+
+def _wait() -> None:
+    """For more to come. Whoever reads this may be gone, which a write would only find out with the next line."""
+    reader = select.poll()
+    reader.register(sys.stdout.fileno(), 0)
+    if any(event & select.POLLERR for _, event in reader.poll(0)):
+        raise BrokenPipeError
+    time.sleep(_INTERVAL)
 
 
 def _is_at(path: Path, number: int) -> bool:

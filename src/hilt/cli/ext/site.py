@@ -8,15 +8,18 @@ from typing import Any
 from msgspec import Struct
 
 from hilt.cli.config import PROJECT_CONFIG, Config, load_config
-from hilt.cli.extending import Wanted
-from hilt.cli.home import Home
+from hilt.cli.home import Home, working_directory
 from hilt.cli.narrowing import narrowed
+from hilt.cli.wanted import Wanted
 from hilt.errors import UsageError
 from hilt.frontends.terminal import clean, hanging
-from hilt.packages.discovery import Discovery, Found, Untrusted
+from hilt.packages.discovery import PROJECT, Discovery, Found, Untrusted
 from hilt.packages.finder import Finder
 from hilt.packages.install.lock import Entry, Lock
 from hilt.packages.members import quoted
+
+_LONGEST = 100
+"""Letters of a name that is none which are compared with others."""
 
 
 class Told(Struct, frozen=True):
@@ -36,7 +39,7 @@ class Site(Struct, frozen=True):
     def here(cls) -> "Site":
         home = Home.find()
         home.prepare()
-        cwd, config = Path.cwd(), load_config(home.config)
+        cwd, config = working_directory(), load_config(home.config)
         if (cwd / PROJECT_CONFIG).exists():
             config = narrowed(config, cwd / PROJECT_CONFIG, tell)
         return cls(home, config, cwd)
@@ -63,9 +66,20 @@ class Site(Struct, frozen=True):
 
     def knows(self, name: str) -> bool:
         """Whether there is one of this name, be it broken."""
+        return bool(name) and name in self.names()
+
+    def names(self) -> set[str]:
         discovery = self.finder().all()
-        known = {found_in(one).name for one in every(discovery)} | {one.name for one in discovery.problems}
-        return bool(name) and name in known
+        return {found_in(one).name for one in every(discovery)} | {one.name for one in discovery.problems}
+
+    def no_such(self, name: str) -> UsageError:
+        """That there is none of this name, and which may have been meant."""
+        import difflib  # 5 ms, and only for the mistaken
+
+        names = {one.removeprefix(PROJECT): one for one in sorted(self.names()) if one}
+        near = difflib.get_close_matches(name[:_LONGEST].removeprefix(PROJECT), names, 1)
+        meant = f'did you mean "{names[near[0]]}"? ' if near else ""
+        return UsageError(f'there is no extension "{quoted(name)}"', hint=f"{meant}`hilt ext list` shows them")
 
 
 def tell(notice: str) -> None:
@@ -80,10 +94,6 @@ def every(discovery: Discovery) -> tuple[Found | Untrusted, ...]:
 
 def found_in(one: Found | Untrusted) -> Found:
     return one.found if isinstance(one, Untrusted) else one
-
-
-def no_such(name: str) -> UsageError:
-    return UsageError(f'there is no extension "{quoted(name)}"', hint="`hilt ext list` shows them")
 
 
 def existing(path: str) -> Path:

@@ -13,6 +13,7 @@ from hilt.errors import PackageError, UsageError
 from hilt.extensions.agent import House, Places
 from hilt.extensions.handshake import Surroundings
 from hilt.extensions.host import ExtensionHost
+from hilt.extensions.memory import Memory
 from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
@@ -21,6 +22,7 @@ from hilt.model.extensions import ExtensionStatus
 from hilt.packages.discovery import Discovery, Found
 from hilt.packages.finder import Finder
 from hilt.packages.sightings import remember
+from hilt.providers.vendors import KEYS
 from hilt.registry.registry import Registry
 from hilt.transport.process import started
 
@@ -37,7 +39,7 @@ class Trial(Struct, frozen=True):
 def try_out(site: Site, finder: Finder, found: tuple[Found, ...]) -> list[Trial]:
     """In the order given, one at a time, telling which one it is at; what was seen is remembered."""
     places = Places(site.home.root, site.home.logs, site.home.data, site.home.outputs, site.home.environments)
-    trials = asyncio.run(_each(places, site.cwd, finder, found))
+    trials = asyncio.run(_each(site, places, finder, found))
     try:
         remember(site.home.seen, [trial.status for trial in trials])
     except PackageError:
@@ -48,7 +50,7 @@ def try_out(site: Site, finder: Finder, found: tuple[Found, ...]) -> list[Trial]
 def try_staged(site: Site, found: Found, beside: Path) -> Trial:
     """One that is not installed yet: what it leaves of itself lies there, too, and goes with it."""
     places = Places(site.home.root, beside / "logs", beside / "data", beside / "outputs", site.home.environments)
-    [trial] = asyncio.run(_each(places, site.cwd, site.finder(), (found,)))
+    [trial] = asyncio.run(_each(site, places, site.finder(), (found,)))
     return trial
 
 
@@ -71,17 +73,18 @@ def _seen(row: Row, status: ExtensionStatus) -> Row:
     )
 
 
-async def _each(places: Places, cwd: Path, finder: Finder, found: tuple[Found, ...]) -> list[Trial]:
+async def _each(site: Site, places: Places, finder: Finder, found: tuple[Found, ...]) -> list[Trial]:
     trials = []
     for one in found:
         progress(f"starting {one.name}…")
-        trials.append(await _try(places, cwd, finder, one))
+        trials.append(await _try(site, places, finder, one))
     return trials
 
 
-async def _try(places: Places, cwd: Path, finder: Finder, found: Found) -> Trial:
+async def _try(site: Site, places: Places, finder: Finder, found: Found) -> Trial:
     nobody = _Nobody()
-    house = House(nobody, started, places, Surroundings("", "", str(cwd)), attended=False)
+    surroundings, memory = Surroundings("", "", str(site.cwd)), Memory(site.home.descriptions)
+    house = House(nobody, started, places, surroundings, attended=False, memory=memory, keys=KEYS)
     host = ExtensionHost(_Only(found, finder), house, Registry(), "trial", settling=_PATIENCE)
     async with host.running():
         await host.settled()

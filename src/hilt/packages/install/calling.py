@@ -19,6 +19,7 @@ from typing import TypeAlias
 from hilt.errors import PackageError
 from hilt.packages.install.sources import Git
 from hilt.packages.layout import CAPS, Caps
+from hilt.packages.lookup import look_up
 from hilt.packages.members import shown
 
 Progress: TypeAlias = Callable[[str], None]
@@ -179,11 +180,17 @@ def _running(git: Git, args: list[str], repository: Path | None, stdin: int) -> 
 
 
 def _start(git: Git, args: list[str], repository: Path | None, stdin: int) -> "subprocess.Popen[bytes]":
+    program = look_up("git", os.environ.get("PATH", os.defpath))
+    if not program.found:
+        raise PackageError(
+            f"git is needed to install {shown(git.url)}, and is not on PATH{program.but}",
+            hint="install git, or download the extension and give its path",
+        )
     settings = [part for setting in _OURS for part in ("-c", setting)]
     place = [f"--git-dir={repository}"] if repository else []
     try:
         return subprocess.Popen(
-            ["git", *settings, *place, *args],
+            [program.found, *settings, *place, *args],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if stdin == subprocess.PIPE else subprocess.PIPE,
@@ -192,11 +199,6 @@ def _start(git: Git, args: list[str], repository: Path | None, stdin: int) -> "s
             # Of its own: one signal ends all its helpers, and none of them finds a terminal to ask at.
             start_new_session=True,
         )
-    except FileNotFoundError:
-        raise PackageError(
-            f"git is needed to install {shown(git.url)}, and is not on PATH",
-            hint="install git, or download the extension and give its path",
-        ) from None
     except OSError as error:
         raise PackageError(
             f"git cannot be started: {error.strerror or error}", hint="check the installed git"

@@ -29,11 +29,6 @@ class _Object(Struct, frozen=True):
     path: str
 
 
-def resolve(git: Git) -> str:
-    """The commit its ref means now. Raises `PackageError`."""
-    return git.ref if git.exact else _advertised(git)[1]
-
-
 def fetch(git: Git, directory: Path, progress: Progress = lambda _: None, caps: Caps = CAPS) -> str:
     """Make `directory`, which must not exist, of the files of the commit its ref means, and say which that is.
 

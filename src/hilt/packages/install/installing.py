@@ -122,23 +122,16 @@ def staged(
     path: str,
     progress: Callable[[str], None] = lambda _: None,
     python: Path | None = None,
-    expected: Entry | None = None,
 ) -> Iterator[Staged]:
     """Get it, check it, and have it removed again at the end of the block unless it was kept.
 
     `given` is how the user named it, `path` where programs are looked for, `python` the interpreter that has what a
-    single file depends on. With `expected`, it must be what that entry says, to the bit. Raises `PackageError` and
-    `ManifestError`.
+    single file depends on. Raises `PackageError` and `ManifestError`.
     """
     with shelf.staging() as place:
         where = place / "tree"
-        commit = _fill(source, where, path, progress, python, expected)
+        commit = _fill(source, where, path, progress, python)
         tree = read_tree(where)
-        if expected and expected.tree.hash != tree.hash:
-            raise PackageError(
-                f"{shown(given)} is not what was installed: {_told(changes(expected.tree.files, tree.files))}",
-                hint="look at what changed before you update it",
-            )
         yield Staged(shelf, where, tree, path, _entry(source, given, commit))
 
 
@@ -160,18 +153,6 @@ def source_of(entry: Entry) -> Source:
             )
         case unknown:
             assert_never(unknown)
-
-
-def moved(entry: Entry) -> str:
-    """The commit its ref means now, when that is another one; empty otherwise. Asks the repository."""
-    if entry.kind != "git":
-        return ""
-    from hilt.packages.install.git import resolve
-
-    source = source_of(entry)
-    assert isinstance(source, Git)
-    commit = resolve(source)
-    return commit if commit != entry.commit else ""
 
 
 def remove(shelf: Shelf, name: str) -> Entry:
@@ -212,6 +193,11 @@ def link(shelf: Shelf, directory: Path, *, given: str, path: str) -> Entry:
     return entry
 
 
+def expect_vacant(shelf: Shelf, name: str) -> None:
+    """Raises `PackageError` when the name is taken: better before anybody is asked."""
+    _vacant(shelf, Lock.load(shelf.lock), name)
+
+
 def installed(shelf: Shelf, name: str) -> Entry:
     """What the lock says of it. Raises `PackageError` when hilt did not install it."""
     return _known(shelf, Lock.load(shelf.lock), name, missing_is_fine=True)
@@ -226,27 +212,26 @@ def _fill(
     path: str,
     progress: Callable[[str], None],
     python: Path | None,
-    expected: Entry | None,
 ) -> str:
     """Make `where` of it. The commit, for a repository."""
     match source:
         case Directory():
             # The user named it, so a link at the end of the name is followed; none is, further in.
-            copy_tree(Path(os.path.realpath(source.path)), where)
+            place = Path(os.path.realpath(source.path))
+            read_manifest(place)  # what is no extension need not be copied whole to find that out
+            progress(f"copying {shown(place)}…")
+            copy_tree(place, where)
         case File():
             _fill_with_file(source.path, where, path, python)
         case Archive():
             from hilt.packages.install.archives import unpack
 
+            progress(f"unpacking {shown(source.path)}…")
             unpack(source.path, where)
         case Git():
-            from hilt.packages.install.git import fetch, resolve
+            from hilt.packages.install.git import fetch
 
-            if expected and (commit := resolve(source)) != expected.commit:
-                raise PackageError(
-                    f"{shown(source.url)}: {shown(source.ref or 'HEAD')} was moved, from {expected.commit} to {commit}",
-                    hint="update it, if that is meant: what changed is shown first",
-                )
+            progress(f"fetching {shown(source.url)}…")
             return fetch(source, where, progress)
         case unknown:
             assert_never(unknown)
@@ -259,8 +244,9 @@ def _fill_with_file(file: Path, where: Path, path: str, python: Path | None) -> 
 
     copy_file(Path(os.path.realpath(file)), where, file.name)
     # The copy is read, not what may become of the original meanwhile.
-    script = read_script(where / file.name)
-    command = script_command(script, path, python)
+    with _told_of(where / file.name, shown(file)):
+        script = read_script(where / file.name)
+        command = script_command(script, path, python)
     runner = command[: command.index(str(where / file.name))]
     rest = command[len(runner) + 1 :]
     own = f"./{file.name}"
@@ -276,15 +262,19 @@ def _fill_with_file(file: Path, where: Path, path: str, python: Path | None) -> 
 
 def _manifest(directory: Path, source: str) -> Manifest:
     """Checks the name's grammar, too, before any path is made of it."""
-    try:
+    with _told_of(directory, shown(source)):
         return read_manifest(directory)
+
+
+@contextmanager
+def _told_of(staged: Path, source: str) -> Iterator[None]:
+    """The place it has just now means nothing to anybody: what is wrong with it is told of where it came from."""
+    try:
+        yield
     except ManifestError as error:
-        # The place it has just now means nothing to anybody.
-        raise ManifestError(
-            error.message.replace(f"{shown(directory)}/", f"{shown(source)}: "),
-            hint=error.hint,
-            extension=error.extension,
-        ) from error
+        message = error.message.replace(f"{shown(staged)}/", f"{source}: ").replace(shown(staged), source)
+        hint = error.hint.replace(shown(staged), source).replace(f'"name": "{staged.name}"', '"name": "demo"')
+        raise ManifestError(message, hint=hint, extension=error.extension) from error
 
 
 def _command(manifest: Manifest, directory: Path, path: str) -> tuple[str, ...]:
@@ -314,14 +304,18 @@ def _now() -> str:
 def _vacant(shelf: Shelf, lock: Lock, name: str) -> Lock:
     """The lock without an entry for something that is gone. Raises `PackageError` when the name is taken."""
     known = lock.find(name)
-    there = [one for one in os.listdir(shelf.extensions) if one.lower() == name.lower()]  # noqa: PTH208
+    every = os.listdir(shelf.extensions) if shelf.extensions.is_dir() else ()  # noqa: PTH208
+    there = [one for one in every if one.lower() == name.lower()]
     if not there:
         return lock.without(known) if known else lock
+    if known and lock.entries[known].kind == "link":
+        message = f'"{known}" is linked already, to {shown(lock.entries[known].url)}'
+        raise PackageError(message, hint=f"`hilt ext remove {known}` removes the link, and nothing else")
     if known:
-        raise PackageError(f'"{known}" is installed already', hint=f"hilt ext update {known}")
+        raise PackageError(f'"{known}" is installed already', hint=f"`hilt ext update {known}` fetches it anew")
     raise PackageError(
         f"{shown(shelf.extensions / there[0])} is there already, and hilt did not put it there",
-        hint="move it away, or give one of the two another name",
+        hint="move it away, or rename one of the two",
     )
 
 
@@ -348,8 +342,3 @@ def _ours(entry: Entry, final: Path) -> bool:
     if final.is_symlink() or not final.is_dir():
         return False
     return any(os.path.lexists(final / path) for path in entry.tree.files)
-
-
-def _told(difference: Changes) -> str:
-    paths = [*difference.changed, *difference.added, *difference.removed]
-    return ", ".join(map(shown, paths[:5])) + (" and more" if len(paths) > 5 else "")

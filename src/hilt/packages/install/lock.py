@@ -43,6 +43,11 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     tree: Tree = _NOTHING
     """Empty for a link: what it leads to is the user's own, and may change."""
 
+    @property
+    def origin(self) -> str:
+        """Where it came from, so that it means something in another directory, too."""
+        return f"{self.url}@{self.ref}" if self.ref else self.url
+
 
 class Pending(Struct, frozen=True, omit_defaults=True):
     """A change that was begun: what is needed to end it or to undo it, should its process not come to that."""

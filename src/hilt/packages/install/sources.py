@@ -200,8 +200,16 @@ def _path(text: str, cwd: Path | None) -> Path:
     return Path(os.path.realpath(place)) if ".." in place.parts else place.absolute()
 
 
+def noted(path: Path) -> Path:
+    """The same, if it can be written down as where something came from. Raises `PackageError`."""
+    if not str(path).isprintable():
+        message = f'"{shown(path)}" is refused: there are characters in its path that cannot be shown, or are not UTF-8'
+        raise PackageError(message, hint="rename it, or the directories that it lies in, or move it elsewhere")
+    return path
+
+
 def _local(text: str, cwd: Path | None) -> Source:
-    path = _path(text, cwd)
+    path = noted(_path(text, cwd))
     if path.is_dir():
         return Git(str(path), local=True) if _is_bare(path) else Directory(path)
     if path.is_file():

@@ -41,7 +41,7 @@ class _Step(Struct, frozen=True):
 def consent(dependencies: Sequence[str]) -> str:
     """What the user agrees to, in a sentence."""
     return (
-        f"installs {', '.join(quoted(one) for one in dependencies)}, and what they depend on, from your package index "
+        f"installs {', '.join(quoted(one) for one in dependencies)}, and what that depends on, from your package index "
         "into an environment of its own. Only ready-made wheels: nothing of them runs during the installation"
     )
 
@@ -76,6 +76,7 @@ def environment_for(
             if found := find_environment(dependencies, requires_python, root, name):
                 return found
             _sweep(home)
+            progress(f"making an environment for {name}…")
             version = ".".join(str(number) for number in interpreter.version)
             place = home / f"{_digest(dependencies, requires_python)}-{version}"
             _build(place, _steps(place, interpreter, dependencies, env), env, progress, patience, lock)
@@ -222,7 +223,8 @@ def _run(step: _Step, place: Path, env: Mapping[str, str], progress: Progress, p
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
     if code != 0:
-        told = " / ".join(last) or f"{step.argv[0]} exited with code {code}"
+        errors = [line for line in last if line.startswith("ERROR")] or last
+        told = " / ".join(errors) or f"{step.argv[0]} exited with code {code}"
         raise PackageError(f"{step.what}: {told}", hint=step.hint)
 
 

@@ -91,8 +91,9 @@ class Gate(Struct, frozen=True):
         own, project = os.path.realpath(directory), os.path.realpath(self.folder)
         # A word that was looked up has been judged already, and whoever works in his home has programs there.
         for word in argv if "/" in manifest.exec else argv[1:]:
-            real = Path(os.path.realpath(word))
-            if not word.startswith("/") or real.is_relative_to(own):
+            # It is started in its own directory, so that is where other words lead from.
+            real = Path(os.path.realpath(directory / word))
+            if real.is_relative_to(own):
                 continue
             if word.startswith(f"{directory}/") or real.is_relative_to(project):
                 raise ManifestError(
