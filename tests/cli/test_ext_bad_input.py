@@ -83,9 +83,9 @@ def test_a_name_that_is_nearly_right_gets_the_right_one(site: ExtSite, verb: str
 
 
 def test_one_of_a_project_is_pointed_out_by_its_whole_name(site: ExtSite) -> None:
-    tool("weather").write(site.project / ".hilt" / "extensions")
+    tool("one").write(site.project / ".hilt" / "extensions")
 
-    assert 'did you mean "project:weather"?' in site.ext("info", "weather").err
+    assert 'did you mean "project:one"?' in site.ext("info", "one").err
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["disable", "one"], ["grant", "one", "net"]])

@@ -64,6 +64,17 @@ def test_the_same_file_is_read_once(home: Path, deep: Path) -> None:
     assert texts(deep, deep) == ["shared"]
 
 
+@pytest.mark.parametrize("target", ["{home}/key", "../../../home/key", "/proc/self/environ"])
+def test_a_link_that_leads_out_of_the_project_is_told_and_not_read(home: Path, deep: Path, target: str) -> None:
+    (home / "key").write_text("of the user")
+    (deep / "AGENTS.md").symlink_to(target.replace("{home}", str(home)))
+    (deep.parent / "CLAUDE.md").symlink_to("../README")
+    (deep.parent.parent / "README").write_text("of the project")
+    inside, outside = texts(home, deep)
+    assert inside == "of the project"
+    assert outside == f"[{deep / 'AGENTS.md'} is a link that leads out of the project, so it is not read]"
+
+
 def test_a_long_file_is_cut_with_a_note(home: Path, deep: Path) -> None:
     (deep / "AGENTS.md").write_text("é" * 40_000)
     (text,) = texts(home, deep)

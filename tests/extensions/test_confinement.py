@@ -147,3 +147,41 @@ async def test_landlock_holds_it_where_bubblewrap_is_missing(folder: Path, monke
     monkeypatch.setattr(bubblewrap, "_known", ((), "bubblewrap is not installed"))
     async with nothing_left(), extended(folder, probe(permissions=["fs.read:${project}"])) as it:
         assert await tries(it, folder) == dict.fromkeys(EVERYTHING, False) | {"read": True}
+
+
+@pytest.mark.parametrize("kind", ["fs.read", "fs.write"])
+@pytest.mark.parametrize("place", ["${project}/docs", "${project}/src/deep", "${data}/cache", "~/work/cache"])
+async def test_a_link_that_was_planted_does_not_turn_a_small_permission_into_a_large_one(
+    folder: Path, place: str, kind: str
+) -> None:
+    """By the project's author, or by the extension when it ran before."""
+    private = folder.parent / "private"
+    private.mkdir()
+    (private / "diary").write_text("dear diary")
+    (folder.parent / "me" / "work").mkdir()
+    names = (("${project}", folder), ("${data}", folder / "data" / "probe"), ("~", folder.parent / "me"))
+    word, base = next((word, base) for word, base in names if place.startswith(word))
+    link = base / place[len(word) + 1 :]
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(private)
+    made = probe(permissions=[f"{kind}:{place}", "fs.write:~/work"], sandbox="strict")
+    async with nothing_left(), extended(folder, made) as it:
+        await it.ready("probe")
+        for path in (link / "diary", private / "diary"):
+            assert (await it.call("probe", do="read", path=str(path)))[0].startswith("denied")
+            assert (await it.call("probe", do="write", path=str(path)))[0].startswith("denied")
+    assert (private / "diary").read_text() == "dear diary"
+
+
+async def test_a_link_of_the_users_own_is_followed_and_so_is_one_that_stays_in_the_project(folder: Path) -> None:
+    shelf = folder.parent / "shelf"
+    shelf.mkdir()
+    (shelf / "book").write_text("a book")
+    (folder.parent / "me" / "books").symlink_to(shelf)
+    (folder / "docs").symlink_to("src")
+    (folder / "src" / "page").write_text("a page")
+    made = probe(permissions=["fs.read:~/books", "fs.read:${project}/docs"], sandbox="strict")
+    async with extended(folder, made) as it:
+        await it.ready("probe")
+        assert (await it.call("probe", do="read", path=str(folder.parent / "me/books/book")))[0] == "a book"
+        assert (await it.call("probe", do="read", path=str(folder / "docs/page")))[0] == "a page"

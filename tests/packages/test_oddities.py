@@ -102,8 +102,13 @@ def test_a_name_in_mixed_alphabets_is_told_and_a_large_file_too(tmp_path: Path) 
     assert "30 MiB" in told["big.bin"]
 
 
+def test_a_file_that_is_looked_at_in_part_only_is_told(tmp_path: Path) -> None:
+    root = extension(tmp_path / "x", files={"long.md": "word\n" * 500_000 + "\u202e", "short.md": "word\n"})
+    assert [(oddity.file, "first 2 MiB" in oddity.what) for oddity in found(root)] == [("long.md", True)]  # A33
+
+
 def test_the_list_is_bounded(tmp_path: Path) -> None:
     files = {f"f{number}.py": "\u202e\n" * 50 for number in range(60)}
     told = found(extension(tmp_path / "x", files=files))
-    assert len(told) == 100
+    assert len(told) == 101 and "looking ended" in told[-1].what
     assert len([oddity for oddity in told if oddity.file == "f0.py"]) == 5

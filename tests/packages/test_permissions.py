@@ -138,7 +138,8 @@ def hidden(tmp_path: Path, asked: tuple[str, ...] | None, *revoked: str) -> set[
     project = tmp_path / "project"
     made = policy(found, places, project)
     assert made
-    return {str(path.relative_to(project)) for path in made.hidden if path.is_relative_to(project)}
+    closed = made.closed if made.readable == () else ()
+    return {str(path.relative_to(project)) for path in (*made.hidden, *closed) if path.is_relative_to(project)}
 
 
 def test_a_path_that_was_revoked_is_out_of_reach_however_much_else_was_given(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ def test_what_was_changed_removed_or_made_runnable_is_told(tmp_path: Path, shelf
         ("node_modules/a/index.js", True),
         ("manifest.yaml", True),
         ("lib/package.json", True),
+        ("bunfig.toml", True),
+        (".python-version", True),
         ("notes.txt", False),
         ("state/db.sqlite", False),
         ("config.json", False),

@@ -116,6 +116,21 @@ def test_every_version_of_landlock_can_be_asked_for_what_it_has(
     assert ("it can cut files short that it may not write" in confined.gaps) == (abi < 3)
 
 
+def test_a_bubblewrap_that_came_with_the_project_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = tmp_path / "bin" / "bwrap"  # A27
+    planted.parent.mkdir()
+    planted.write_text("#!/bin/sh\necho bubblewrap 9.9.9\n")
+    planted.chmod(0o755)
+    monkeypatch.setattr(bubblewrap, "_known", None)
+    monkeypatch.setattr(bubblewrap, "_USUAL", ())
+    monkeypatch.setenv("PATH", str(planted.parent))
+    monkeypatch.chdir(tmp_path)
+    assert bubblewrap.working() == ((), "bubblewrap is not installed")
+    monkeypatch.setattr(bubblewrap, "_known", None)
+    monkeypatch.chdir("/")
+    assert bubblewrap.working()[0][0] == str(planted)
+
+
 def test_what_an_old_kernel_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with world() as made:
         assert confine(("/bin/true",), made.policy(network=True)).gaps == ()

@@ -21,16 +21,21 @@ class Instructions(Struct, frozen=True):
 
 def find_instructions(home: Path, cwd: Path) -> tuple[Instructions, ...]:
     """The user's own first, then one file per level from the repository's root down: the deepest has the last word."""
+    levels = _levels(cwd)
     candidates: list[tuple[Path, ...]] = [(home / "AGENTS.md",)]
-    candidates += [tuple(level / name for name in _NAMES) for level in _levels(cwd)]
+    candidates += [tuple(level / name for name in _NAMES) for level in levels]
+    root = os.path.realpath(levels[0])
     seen: set[str] = set()
     found: list[Instructions] = []
-    for paths in candidates:
+    for number, paths in enumerate(candidates):
         for path in paths:
             text = _read(path)
             if text is None:
                 continue
             real = os.path.realpath(path)
+            if number and not Path(real).is_relative_to(root):
+                # Whoever made the project chose where it leads: to your keys, say, which would go to the model.
+                text = f"[{path} is a link that leads out of the project, so it is not read]"
             if text and real not in seen:
                 found.append(Instructions(path, text))
             seen.add(real)

@@ -51,6 +51,12 @@ def policy(found: Found, places: Places, project: Path) -> Policy | None:
     readable, writable = (
         None if paths is None else meant(paths) for paths in (rights.paths("fs.read"), rights.paths("fs.write"))
     )
+    own = (data, *(writable or ()))
+    others = own if home.is_relative_to(project) else (*own, project)  # whose home it is has made the links there
+    readable, writable = (
+        None if paths is None else tuple(path for path in paths if _sound(path, own, others))
+        for paths in (readable, writable)
+    )
     hidden = [*secrets(home), places.root, *meant(rights.withdrawn("fs.read"))]
     # No sandbox can leave readable what lies where all may be written, so such a place is out of sight as well.
     hidden += [path for path in meant(rights.withdrawn("fs.write")) if _reached(path, writable)]
@@ -92,6 +98,21 @@ def _place(path: str, project: Path, data: Path, home: Path) -> Path:
         if path == word or path.startswith(f"{word}/"):
             return meant / path[len(word) :].lstrip("/")
     return Path(path)
+
+
+def _sound(path: Path, own: Iterable[Path], others: Iterable[Path]) -> bool:
+    """Whether a place that was granted is what was agreed to, and not where a link leads that the project's author may
+    have put there, or the extension when it ran before.
+
+    What lies in a place of its `own` needs no grant, and could become a link at any moment.
+    """
+    from hilt.transport.runtimes import hops, real_path  # few extensions are confined
+
+    end = real_path(path)
+    if any(end != root and end.is_relative_to(root) for root in map(real_path, own)):
+        return False
+    left = [root for root in map(real_path, others) if not end.is_relative_to(root)]
+    return not any(link.is_relative_to(root) for link, _ in hops(path) for root in left)
 
 
 def _reached(path: Path, places: tuple[Path, ...] | None) -> bool:

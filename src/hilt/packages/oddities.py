@@ -20,7 +20,6 @@ _MOST = 100
 _MOST_PER_FILE = 5
 _LARGEST_TEXT = 2 * 1024 * 1024
 """Of which hidden characters are looked for; a larger one is told of by its size."""
-_LARGE = 20 * 1024 * 1024
 _LONGEST_LINE = 5000
 _SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".lua")
 _BINARIES = {b"\x7fELF": "Linux", b"MZ": "Windows", b"\xcf\xfa\xed\xfe": "macOS", b"\xca\xfe\xba\xbe": "macOS or Java"}
@@ -58,12 +57,15 @@ def oddities_of(directory: Path, tree: Tree) -> tuple[Oddity, ...]:
             found.append(Oddity(path, 0, _of_name(path)))
         if file.link:
             continue
-        if file.size > _LARGE:
-            found.append(Oddity(path, 0, f"is large: {file.size // (1024 * 1024)} MiB"))
+        if file.size > _LARGEST_TEXT:
+            looked = f"only the first {_LARGEST_TEXT >> 20} MiB were looked at"
+            found.append(Oddity(path, 0, f"is large: {file.size >> 20} MiB, of which {looked}"))
         found += of_content(path, _head(directory / path))
         if len(found) >= _MOST:
-            break
-    return tuple(found[:_MOST])
+            # Somebody may have put them there so that one is not.
+            rest = "is where looking ended: there is more that is odd than anybody reads"
+            return (*found[:_MOST], Oddity(path, 0, rest))
+    return tuple(found)
 
 
 def of_content(path: str, data: bytes) -> list[Oddity]:

@@ -92,6 +92,16 @@ def _hardening(version: str) -> tuple[str, ...]:
 def _find() -> str | None:
     for folder in (*_USUAL, *os.get_exec_path()):
         candidate = Path(folder, "bwrap")
-        if candidate.is_absolute() and candidate.is_file() and os.access(candidate, os.X_OK):
+        usable = candidate.is_absolute() and candidate.is_file() and os.access(candidate, os.X_OK)
+        if usable and not _of_project(candidate):
             return str(candidate)
     return None
+
+
+def _of_project(candidate: Path) -> bool:
+    """A project could bring one that confines nothing."""
+    try:
+        here = Path.cwd()
+    except OSError:
+        return False  # it has been removed, so nothing lies in it
+    return here != here.parent and any(place.is_relative_to(here) for place in (candidate, candidate.resolve()))

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 _RUNNABLE = (
-    *(".py", ".pyc", ".pyw", ".pth", ".so", ".dylib", ".node", ".wasm", ".jar"),
-    *(".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh", ".bash", ".rb", ".pl", ".pm", ".lua", ".php"),
+    *(".py", ".pyc", ".pyw", ".pth", ".so", ".dylib", ".node", ".wasm", ".jar", ".sh", ".bash"),
+    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".rb", ".pl", ".pm", ".lua", ".php"),
 )
-_DECIDING = (*MANIFESTS, "package.json", "pyvenv.cfg")
-"""Names of files by which others are run."""
+_DECIDING = (
+    *(*MANIFESTS, "package.json", "pyvenv.cfg", "bunfig.toml", "deno.json", "deno.jsonc", "tsconfig.json"),
+    *(".python-version", ".node-version", ".nvmrc", ".ruby-version", ".tool-versions", "mise.toml", ".mise.toml"),
+)
+"""Names of files by which others are run: by a runtime, or by what chooses one by the directory it is started in."""
 
 
 def verify(entry: Entry, directory: Path) -> Changes:
