@@ -171,6 +171,7 @@ async def test_a_link_that_was_planted_does_not_turn_a_small_permission_into_a_l
             assert (await it.call("probe", do="read", path=str(path)))[0].startswith("denied")
             assert (await it.call("probe", do="write", path=str(path)))[0].startswith("denied")
     assert (private / "diary").read_text() == "dear diary"
+    assert f"a link there leads elsewhere: {link}" in (folder / "logs" / "ext-probe.log").read_text()
 
 
 async def test_a_link_of_the_users_own_is_followed_and_so_is_one_that_stays_in_the_project(folder: Path) -> None:

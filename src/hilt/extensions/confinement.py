@@ -53,8 +53,9 @@ def policy(found: Found, places: Places, project: Path) -> Policy | None:
     )
     own = (data, *(writable or ()))
     others = own if home.is_relative_to(project) else (*own, project)  # whose home it is has made the links there
+    astray = tuple(path for path in (*(readable or ()), *(writable or ())) if _astray(path, others))
     readable, writable = (
-        None if paths is None else tuple(path for path in paths if _sound(path, own, others))
+        None if paths is None else tuple(path for path in paths if path not in astray and not _within(path, own))
         for paths in (readable, writable)
     )
     hidden = [*secrets(home), places.root, *meant(rights.withdrawn("fs.read"))]
@@ -72,6 +73,7 @@ def policy(found: Found, places: Places, project: Path) -> Policy | None:
         network=rights.allows("net"),
         programs=rights.allows("exec"),
         own=_environment(found, places),
+        astray=astray,
     )
 
 
@@ -100,19 +102,22 @@ def _place(path: str, project: Path, data: Path, home: Path) -> Path:
     return Path(path)
 
 
-def _sound(path: Path, own: Iterable[Path], others: Iterable[Path]) -> bool:
-    """Whether a place that was granted is what was agreed to, and not where a link leads that the project's author may
-    have put there, or the extension when it ran before.
+def _within(path: Path, own: Iterable[Path]) -> bool:
+    """Whether it lies in a place of its own: that needs no grant, and it could become a link at any moment."""
+    from hilt.transport.runtimes import real_path  # few extensions are confined
 
-    What lies in a place of its `own` needs no grant, and could become a link at any moment.
-    """
+    end = real_path(path)
+    return any(end != root and end.is_relative_to(root) for root in map(real_path, own))
+
+
+def _astray(path: Path, others: Iterable[Path]) -> bool:
+    """Whether a place that was granted is not what was agreed to, but where a link leads that the project's author may
+    have put there, or the extension when it ran before."""
     from hilt.transport.runtimes import hops, real_path  # few extensions are confined
 
     end = real_path(path)
-    if any(end != root and end.is_relative_to(root) for root in map(real_path, own)):
-        return False
     left = [root for root in map(real_path, others) if not end.is_relative_to(root)]
-    return not any(link.is_relative_to(root) for link, _ in hops(path) for root in left)
+    return any(link.is_relative_to(root) for link, _ in hops(path) for root in left)
 
 
 def _reached(path: Path, places: tuple[Path, ...] | None) -> bool:

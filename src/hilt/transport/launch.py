@@ -137,9 +137,10 @@ def _launch(spec: Spec, confined: Confined | None) -> Launched:
         pidfd = os.pidfd_open(process.pid) if PIDFDS else None
         ours.pop_all()
     log = Log(spec.stderr_path) if spec.stderr_path else None
-    if log and confined:
+    if log and confined and spec.policy:
         gaps = "".join(f"; but {gap}" for gap in confined.gaps)
-        log.write(f"[hilt] confined by {confined.by}{gaps}\n".encode())
+        astray = "".join(f"; not given, for a link there leads elsewhere: {path}" for path in spec.policy.astray)
+        log.write(f"[hilt] confined by {confined.by}{gaps}{astray}\n".encode(errors="replace"))
     return Launched(process, pidfd, marker, write, read, complaints, leash, log)
 
 

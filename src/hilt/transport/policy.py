@@ -31,6 +31,8 @@ class Policy(Struct, frozen=True):
     """Like the home directory: of what lies there, only what was named is readable."""
     own: tuple[Path, ...] = ()
     """What else belongs to it: readable, also where that is hidden."""
+    astray: tuple[Path, ...] = ()
+    """What it was to have and does not, because a link leads elsewhere; for its log."""
 
 
 class Confined(Struct, frozen=True):
