@@ -150,7 +150,7 @@ async def test_landlock_holds_it_where_bubblewrap_is_missing(folder: Path, monke
 
 
 @pytest.mark.parametrize("kind", ["fs.read", "fs.write"])
-@pytest.mark.parametrize("place", ["${project}/docs", "${project}/src/deep", "${data}/cache", "~/work/cache"])
+@pytest.mark.parametrize("place", ["${project}/docs", "${project}/src/deep", "${data}/cache", "~/desk/cache"])
 async def test_a_link_that_was_planted_does_not_turn_a_small_permission_into_a_large_one(
     folder: Path, place: str, kind: str
 ) -> None:
@@ -158,13 +158,13 @@ async def test_a_link_that_was_planted_does_not_turn_a_small_permission_into_a_l
     private = folder.parent / "private"
     private.mkdir()
     (private / "diary").write_text("dear diary")
-    (folder.parent / "me" / "work").mkdir()
+    (folder.parent / "me" / "desk").mkdir()
     names = (("${project}", folder), ("${data}", folder / "data" / "probe"), ("~", folder.parent / "me"))
     word, base = next((word, base) for word, base in names if place.startswith(word))
     link = base / place[len(word) + 1 :]
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(private)
-    made = probe(permissions=[f"{kind}:{place}", "fs.write:~/work"], sandbox="strict")
+    made = probe(permissions=[f"{kind}:{place}", "fs.write:~/desk"], sandbox="strict")
     async with nothing_left(), extended(folder, made) as it:
         await it.ready("probe")
         for path in (link / "diary", private / "diary"):
