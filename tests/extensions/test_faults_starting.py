@@ -296,7 +296,10 @@ async def test_registrations_beyond_the_limits_are_refused_by_name_and_the_rest_
         await it.warned("extension greedy: tool t257: an extension can have 256 tools")
         await it.warned("extension greedy: prompt section 'xxx", "32,768 bytes is the limit")
         assert it.status("greedy").tools == tuple(f"t{number}" for number in range(1, 257))
-        assert len(it.warnings()) <= 40 and all(len(warning) < 300 for warning in it.warnings())
+        # What it tells the model otherwise than before has a number of its own, which mistakes cannot use up.
+        changes = [warning for warning in it.warnings() if "changed what it tells the model" in warning]
+        assert len(it.warnings()) - len(changes) <= 20 and len(changes) <= 20
+        assert all(len(warning) < 300 for warning in it.warnings())
         assert await it.call("t256") == ("ok", False)
 
 

@@ -502,7 +502,7 @@ def test_whatever_happens_in_whatever_order_the_host_does_what_its_model_says() 
     run_state_machine_as_test(
         HostMachine,
         settings=settings(
-            max_examples=EXAMPLES or 200,
+            max_examples=EXAMPLES or 300,
             stateful_step_count=50,
             derandomize=not EXAMPLES,
             deadline=None,

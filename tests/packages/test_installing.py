@@ -240,6 +240,14 @@ def test_an_update_tells_what_changes_and_changes_it(tmp_path: Path, shelf: Shel
     assert names(shelf) == ["demo"]
 
 
+def test_an_update_that_has_a_list_of_permissions_now_gives_up_full_access(tmp_path: Path, shelf: Shelf) -> None:
+    install(shelf, extension(tmp_path / "x"))
+    with staged(Directory(extension(tmp_path / "y", permissions=["net"])), shelf, given="y", path="/bin") as one:
+        assert one.difference().confined and not one.difference().full_access
+    with staged(Directory(tmp_path / "x"), shelf, given="x", path="/bin") as one:
+        assert not one.difference().confined
+
+
 def test_an_update_that_drops_its_list_of_permissions_asks_for_everything(tmp_path: Path, shelf: Shelf) -> None:
     install(shelf, extension(tmp_path / "x", permissions=[]))
     with staged(Directory(extension(tmp_path / "y")), shelf, given="y", path="/bin") as one:

@@ -7,16 +7,20 @@ from contextlib import asynccontextmanager
 from transport.children import open_descriptors, our_children
 
 
+async def written_down() -> None:
+    """Wait, but not for ever, until a thread that was writing down what the model is told has done so."""
+    for _ in range(400):
+        if not any("descriptions.json" in what for what in open_descriptors().values()):
+            return
+        await asyncio.sleep(0.005)
+
+
 @asynccontextmanager
 async def nothing_left() -> AsyncIterator[None]:
     """Fails if the block has left a child (a zombie is one), a descriptor or a task."""
     children, descriptors, tasks = our_children(), open_descriptors(), asyncio.all_tasks()
     yield
-    # A thread that writes something down may be in the middle of it, and ends by itself.
-    for _ in range(400):
-        if open_descriptors().keys() <= descriptors.keys():
-            break
-        await asyncio.sleep(0.005)
+    await written_down()
     left = {number: what for number, what in open_descriptors().items() if number not in descriptors}
     assert our_children() == children, f"processes: {our_children() - children}"
     assert not left, f"descriptors: {left}"

@@ -181,6 +181,8 @@ def _told(difference: Difference) -> str:
         lines.append(f"runs: {before} → {after}")
     lines += [f"asks for more: {meaning(one)}  [{one}]" for one in difference.permissions_added]
     lines += [f"asks no longer: {meaning(one)}  [{one}]" for one in difference.permissions_removed]
+    if difference.confined:
+        lines.append("asks for less: what it lists now, in place of full access")
     if difference.full_access:
         lines.append("asks for more: full access (it has no list of permissions any more)")
     if difference.files:

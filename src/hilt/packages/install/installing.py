@@ -37,6 +37,8 @@ class Difference(Struct, frozen=True):
     commit: tuple[str, str]
     permissions_added: tuple[str, ...] = ()
     permissions_removed: tuple[str, ...] = ()
+    confined: bool = False
+    """It has a list now, and had full access before."""
     full_access: bool = False
     """It has no list of permissions any more, and so may do whatever the user may."""
     tampered: Changes = Changes()
@@ -108,6 +110,7 @@ class Staged:
             commit=(before.commit, self.entry.commit),
             permissions_added=tuple(one for one in new or () if old is not None and one not in old),
             permissions_removed=tuple(one for one in old or () if new is not None and one not in new),
+            confined=new is not None and old is None,
             full_access=new is None and old is not None,
             tampered=verify(before, self._shelf.extensions / self.name),
         )
