@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from transport.children import open_descriptors, our_children
 
@@ -10,9 +11,14 @@ from transport.children import open_descriptors, our_children
 async def written_down() -> None:
     """Wait, but not for ever, until a thread that was writing down what the model is told has done so."""
     for _ in range(400):
-        if not any("descriptions.json" in what for what in open_descriptors().values()):
+        if not any(map(_being_written, open_descriptors().values())):
             return
         await asyncio.sleep(0.005)
+
+
+def _being_written(what: str) -> bool:
+    """The file itself, or, once that has its name, its directory, which is opened so that the disk has the name too."""
+    return "descriptions.json" in what or Path(what, "descriptions.json").exists()
 
 
 @asynccontextmanager
