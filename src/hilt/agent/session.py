@@ -23,36 +23,58 @@ from hilt.agent.notes import Notes
 from hilt.agent.panels import Panels
 from hilt.agent.permissions import Permissions
 from hilt.agent.retry import RetryPolicy
+from hilt.agent.screen import Screen
 from hilt.agent.stopping import Stop, Stopped
 from hilt.agent.toolcalls import Desk, Ran
 from hilt.agent.transcript import Transcript
 from hilt.errors import HiltError, UsageError
 from hilt.model.actions import (
+    Abort,
     Action,
+    AttachImage,
     Clear,
     ClearNotes,
+    CloseOverlay,
     ClosePanel,
     Compact,
+    DetachImage,
     Display,
     Insert,
     Noop,
     Notify,
     OpenPanel,
     Prompt,
+    Quit,
     Rename,
     RenderPanel,
+    SendMessage,
+    SetInput,
     SetJail,
     SetPermissions,
+    SetStatus,
     Settle,
+    SetWidget,
+    ShowOverlay,
+    Steer,
     Submit,
     SwitchModel,
     ToolPrompt,
     Undo,
 )
-from hilt.model.content import Args, text_of
+from hilt.model.content import Args, Text, text_of
 from hilt.model.contributions import ToolOutput
 from hilt.model.conversation import UserMessage, user_text
-from hilt.model.events import Displayed, Failed, Inserted, Noticed, PromptSubmitted, QueueChanged, StateChanged
+from hilt.model.events import (
+    Displayed,
+    Failed,
+    Inserted,
+    Noticed,
+    PromptSubmitted,
+    QueueChanged,
+    QuitAsked,
+    StateChanged,
+    UserMessageAdded,
+)
 from hilt.model.extensions import ExtensionStatus, Note, Reloaded
 from hilt.model.models import ModelInfo, Reasoning
 from hilt.model.ports import Extensions, Provider
@@ -133,6 +155,7 @@ class Session:
         self.extensions: Extensions = NoExtensions()
         self.panels = Panels(bus, lambda: self.extensions)
         self.notes = Notes(bus)
+        self.screen = Screen(bus)
         self.activation = Activation()
         self.bench = Bench(parts.guards, parts.log, bus.emit, parts.permissions)
         self.active = parts.active
@@ -141,6 +164,8 @@ class Session:
         self._steering: deque[UserMessage] = deque()
         self._stops: set[Stop] = set()
         """What can be cancelled beside the turn: commands, and calls of tools by extensions."""
+        self._markers: list[UserMessage] = []
+        """Why what runs was interrupted, for the record once it has wound down."""
         self._unasked = 0
         self._queue_shown = False
 
@@ -284,8 +309,16 @@ class Session:
                     await self._submit(text, source)
                 case ToolPrompt():
                     await self._tool_prompt(action, source, by)
+                case SendMessage(text=text):
+                    await self._interject(text, source, typed=True)
+                case Steer(text=text):
+                    await self._interject(text, source, typed=False)
+                case Abort(marker=marker):
+                    await self._abort(marker, source)
                 case Insert(insert=text):
                     await self.bus.emit(Inserted(source, text))
+                case SetInput(text=text):
+                    await self.bus.emit(Inserted(source, text, replace=True))
                 case Display(display=text):
                     await self.bus.emit(Displayed(source, text))
                 case Compact():
@@ -297,6 +330,10 @@ class Session:
                     pass
                 case OpenPanel() | RenderPanel() | ClosePanel() | Notify() | ClearNotes() | Settle():
                     await self._show(action, source)
+                case SetWidget() | ShowOverlay() | CloseOverlay() | SetStatus() | AttachImage() | DetachImage():
+                    await self.screen.do(action, source)
+                case Quit():
+                    await self.bus.emit(QuitAsked(source))
                 case SwitchModel() | Clear() | SetPermissions() | SetJail() | Rename():
                     await self._change(action)
                 case _:
@@ -318,6 +355,7 @@ class Session:
                 await self.notes.clear(source)
             case Settle(reason=reason):
                 await self.panels.bereave(source, reason)
+                await self.screen.bereave(source)
 
     async def _submit(self, text: str, by: str) -> None:
         """A turn that nobody asked for: allowed, but not for ever."""
@@ -333,6 +371,35 @@ class Session:
         else:
             self._unasked += 1
             await self.prompt(user_text(text, by), by=by)
+
+    async def _interject(self, text: str, by: str, *, typed: bool) -> None:
+        """Words of an extension: into the turn that runs, or else a turn of their own, `typed` as the user would."""
+        if not text.strip():
+            return
+        if self.busy:
+            self._make_room()
+            await self.bus.emit(PromptSubmitted((Text(text),), queued=True, extension=by))
+            self._steering.append(user_text(text, by))
+            await self._show_queue()
+        elif typed and (command := self.known_command(text)):
+            await self.command(*command, by=by)
+        else:
+            await self._submit(text, by)
+
+    async def _abort(self, marker: str, by: str) -> None:
+        """Stop what runs; a marker is said by whoever wanted it, where the model sees it."""
+        self.abort()
+        if not marker:
+            return
+        message = user_text(f"[Request interrupted: {marker}]", by)
+        if self.busy:
+            self._markers.append(message)  # what was begun must be on record before it
+        else:
+            await self._mark(message)
+
+    async def _mark(self, message: UserMessage) -> None:
+        self.transcript.add(message)
+        await self.bus.emit(UserMessageAdded(message.content, message.time, message.extension))
 
     async def _tool_prompt(self, action: ToolPrompt, source: str, by: str) -> None:
         """Have the model look at what a tool has to say."""
@@ -402,6 +469,8 @@ class Session:
     async def _do(self, job: Job) -> None:
         run = self._run(job)
         job.outcome = await self._outcome(run, job)
+        while self._markers:
+            await self._mark(self._markers.pop(0))
         await self._return_undelivered()
         job.over = True
         if job.message is not None:
@@ -429,11 +498,15 @@ class Session:
             return Outcome("error", message)
 
     async def _return_undelivered(self) -> None:
-        """Steering that found no boundary goes back to where it was typed."""
+        """Steering that found no boundary goes back to where it was typed; an extension's is a prompt of its own."""
         if not self._steering:
             return
         while self._steering:
-            await self.bus.emit(Inserted(SELF, text_of(self._steering.popleft().content)))
+            message = self._steering.popleft()
+            if message.extension:
+                await self._submit(text_of(message.content), message.extension)
+            else:
+                await self.bus.emit(Inserted(SELF, text_of(message.content)))
         await self._show_queue()
 
     async def _stoppable(self, work: Awaitable[_Value], what: str) -> _Value:

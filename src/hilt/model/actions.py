@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from hilt.model.content import Args
-from hilt.model.extensions import NoteLevel, Panel
+from hilt.model.extensions import NoteLevel, Overlay, Panel, Placement
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "yolo"]
 
@@ -101,6 +101,71 @@ class Submit(Struct, frozen=True, tag_field="action", tag="submit"):
     text: str
 
 
+class SendMessage(Struct, frozen=True, tag_field="action", tag="send_message"):
+    """Say this in the user's place: into the running turn, or as if typed when there is none."""
+
+    text: str
+
+
+class Steer(Struct, frozen=True, tag_field="action", tag="steer"):
+    """Say this to the model at the next tool boundary, though the user did not ask for it."""
+
+    text: str
+
+
+class Abort(Struct, frozen=True, tag_field="action", tag="abort"):
+    """Stop what runs."""
+
+    marker: str = ""
+    """When not empty, the reason goes into the conversation, where the model sees it."""
+
+
+class SetInput(Struct, frozen=True, tag_field="action", tag="set_input"):
+    """Have exactly this text in the user's input; it is not sent."""
+
+    text: str
+
+
+class SetWidget(Struct, frozen=True, tag_field="action", tag="set_widget"):
+    """Show a few lines near the input; without content it goes."""
+
+    key: str
+    placement: Placement
+    content: str
+
+
+class ShowOverlay(Struct, frozen=True, tag_field="action", tag="show_overlay"):
+    """Show this above everything; one of the same owner and key is replaced."""
+
+    overlay: Overlay
+
+
+class CloseOverlay(Struct, frozen=True, tag_field="action", tag="close_overlay"):
+    key: str
+
+
+class SetStatus(Struct, frozen=True, tag_field="action", tag="set_status"):
+    """Show a word in the status line; an empty one goes."""
+
+    key: str
+    text: str
+
+
+class AttachImage(Struct, frozen=True, tag_field="action", tag="attach_image"):
+    """Send this with the user's next message; if one is attached already, that is taken away instead."""
+
+    data: bytes
+    mime_type: str
+
+
+class DetachImage(Struct, frozen=True, tag_field="action", tag="detach_image"):
+    pass
+
+
+class Quit(Struct, frozen=True, tag_field="action", tag="quit"):
+    """Ask the face to end."""
+
+
 class Settle(Struct, frozen=True, tag_field="action", tag="settle"):
     """The owner is gone: close what it had open."""
 
@@ -126,5 +191,16 @@ Action: TypeAlias = (
     | Notify
     | ClearNotes
     | Submit
+    | SendMessage
+    | Steer
+    | Abort
+    | SetInput
+    | SetWidget
+    | ShowOverlay
+    | CloseOverlay
+    | SetStatus
+    | AttachImage
+    | DetachImage
+    | Quit
     | Settle
 )

@@ -1,6 +1,6 @@
 """What the built-ins and the extensions offer. Each carries its own callable."""
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -8,6 +8,9 @@ from msgspec import Struct, field
 
 from hilt.model.actions import Action
 from hilt.model.content import Args, ResultBlock, Text
+from hilt.model.conversation import Message
+from hilt.model.models import ModelInfo
+from hilt.model.stream import ModelRequest, StreamItem
 from hilt.model.verdicts import GuardPolicy, Interceptable, Question, Verdict
 
 
@@ -70,6 +73,8 @@ class Tool(Struct, frozen=True):
     """It waits for a person: of no use where there is none."""
     instructions: str = ""
     """What the model should know about using this family of tools; part of the system prompt."""
+    hint: str = ""
+    """A word on when to use this one; part of the system prompt."""
 
 
 class Command(Struct, frozen=True):
@@ -81,6 +86,8 @@ class Command(Struct, frozen=True):
     """The arguments it takes, as shown in help: `[path]`."""
     personal: bool = False
     """Nobody may type it for the user: it reads or writes whatever file its arguments name."""
+    immediate: bool = True
+    """It may run beside a turn; otherwise it waits until nothing else runs."""
 
 
 class Shortcut(Struct, frozen=True):
@@ -121,12 +128,86 @@ class Interceptor(Struct, frozen=True):
     policy: GuardPolicy = GuardPolicy()
 
 
+class Finished(Struct, frozen=True):
+    """A tool's result, before anyone else sees it."""
+
+    call_id: str
+    tool_name: str
+    output: ToolOutput
+
+
+class ResultInterceptor(Struct, frozen=True):
+    """Sees what a tool returned, and may change it."""
+
+    after: Callable[[Finished], Awaitable[ToolOutput]]
+    """The result as it should be; the same one when there is nothing to change. Raises `ExtensionError`."""
+    priority: int = 0
+    """Higher is asked first, as before the call."""
+
+
 class PromptSection(Struct, frozen=True):
     """A part of the system prompt."""
 
     title: str
     content: str
     order: int = 0
+    tokens: int = 0
+    """How long its author thinks it is; 0 if it does not say."""
 
 
-Contribution: TypeAlias = Tool | Command | Shortcut | Interceptor | PromptSection
+class MessageHook(Struct, frozen=True):
+    """Adds to what the model is told when the user says something: for the next answer only."""
+
+    on_message: Callable[[str], Awaitable[str]]
+    """Given what was said; empty when there is nothing to add. Raises `ExtensionError`."""
+    priority: int = 0
+    """Lower is asked first."""
+
+
+class Transformed(Struct, frozen=True):
+    text: str
+    handled: bool = False
+    """There is nothing left to send."""
+
+
+class InputTransformer(Struct, frozen=True):
+    """Rewrites what the user typed before anything else is done with it."""
+
+    transform: Callable[[str], Awaitable[Transformed]]
+    """Raises `ExtensionError`, and then nothing is sent."""
+    priority: int = 0
+    """Lower is asked first."""
+
+
+class Compactor(Struct, frozen=True):
+    """Makes a long conversation short in its own way."""
+
+    name: str
+    compact: Callable[[tuple[Message, ...]], Awaitable[tuple[Message, ...]]]
+    """The conversation to go on with. Raises `ExtensionError`."""
+    threshold: int = 0
+    """Tokens from which on it wants to be asked; 0 leaves it to the agent."""
+
+
+class ModelSource(Struct, frozen=True):
+    """Answers in place of the built-in adapters, for all models of one API, and for models of its own."""
+
+    api: str
+    stream: Callable[[ModelRequest], AsyncGenerator[StreamItem, None]]
+    """As `ports.Provider.stream`."""
+    models: tuple[ModelInfo, ...] = ()
+    """Those that nobody else knows."""
+
+
+Contribution: TypeAlias = (
+    Tool
+    | Command
+    | Shortcut
+    | Interceptor
+    | ResultInterceptor
+    | PromptSection
+    | MessageHook
+    | InputTransformer
+    | Compactor
+    | ModelSource
+)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from hilt.model.actions import PermissionMode
 from hilt.model.content import Args, AssistantBlock, ResultBlock, UserBlock
 from hilt.model.conversation import StopReason, Usage
-from hilt.model.extensions import ExtensionState, NoteLevel, Panel
+from hilt.model.extensions import ExtensionState, NoteLevel, Overlay, Panel, PickerItem, Placement
 from hilt.model.ports import PermissionRequest
 from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd, ToolUseStart
 from hilt.model.verdicts import Interceptable
@@ -188,6 +188,8 @@ class Displayed(Struct, frozen=True, tag_field="type", tag="ext_display"):
 class Inserted(Struct, frozen=True, tag_field="type", tag="ext_insert"):
     extension: str
     text: str
+    replace: bool = False
+    """In place of whatever stands in the input."""
 
 
 class Notified(Struct, frozen=True, tag_field="type", tag="ext_notify"):
@@ -221,6 +223,106 @@ class PanelClosed(Struct, frozen=True, tag_field="type", tag="ext_panel_close"):
     panel_id: str
     reason: str = ""
     """Empty when its owner or the user closed it."""
+
+
+class WidgetShown(Struct, frozen=True, tag_field="type", tag="ext_widget"):
+    """A few lines of an extension near the input; without content they go."""
+
+    extension: str
+    key: str
+    placement: Placement
+    content: str
+
+
+class OverlayShown(Struct, frozen=True, tag_field="type", tag="ext_overlay"):
+    """A text of an extension above everything else; one of the same extension and key is replaced."""
+
+    extension: str
+    key: str
+    title: str
+    content: str
+    anchor: str = ""
+    width: str = ""
+
+    @classmethod
+    def of(cls, extension: str, overlay: Overlay) -> "OverlayShown":
+        return cls(extension, overlay.key, overlay.title, overlay.content, overlay.anchor, overlay.width)
+
+
+class OverlayClosed(Struct, frozen=True, tag_field="type", tag="ext_overlay_close"):
+    extension: str
+    key: str
+
+
+class StatusShown(Struct, frozen=True, tag_field="type", tag="ext_status_text"):
+    """A word of an extension in the status line; an empty one goes."""
+
+    extension: str
+    key: str
+    text: str
+
+
+class ImageAttached(Struct, frozen=True, tag_field="type", tag="ext_image"):
+    """The next message will carry this image of an extension; without a type, none any more."""
+
+    extension: str
+    mime_type: str = ""
+    bytes: int = 0
+
+
+class QuitAsked(Struct, frozen=True, tag_field="type", tag="ext_quit"):
+    """An extension wants the program to end; whoever shows it decides."""
+
+    extension: str
+
+
+class PickerAsked(Struct, frozen=True, tag_field="type", tag="ui_request"):
+    """An extension lets the user pick one of several."""
+
+    id: str
+    extension: str
+    title: str
+    items: tuple[PickerItem, ...]
+
+
+class QuestionAsked(Struct, frozen=True, tag_field="type", tag="ui_request"):
+    """An extension asks the user a question with a few answers."""
+
+    id: str
+    extension: str
+    prompt: str
+    choices: tuple[str, ...]
+
+
+class RequestWithdrawn(Struct, frozen=True, tag_field="type", tag="ui_withdrawn"):
+    """Nobody waits for the answer to this `ui_request` any more."""
+
+    id: str
+
+
+class RunStarted(Struct, frozen=True, tag_field="type", tag="run_start"):
+    """A prompt is about to be answered, with all that the model is going to be told."""
+
+    text: str
+    system: str
+    tools: int
+    history: int
+    """Messages before this one."""
+
+
+class StepLimitReached(Struct, frozen=True, tag_field="type", tag="step_limit"):
+    count: int
+    limit: int
+
+
+class BackgroundChanged(Struct, frozen=True, tag_field="type", tag="background"):
+    """An agent that works beside the conversation."""
+
+    name: str
+    state: Literal["started", "done", "failed", "cancelled"]
+    extension: str
+    text: str = ""
+    """What it had to say at the end, or what went wrong."""
 
 
 class ExtensionChanged(Struct, frozen=True, tag_field="type", tag="ext_status"):
@@ -271,6 +373,8 @@ class StateChanged(Struct, frozen=True, tag_field="type", tag="state"):
     permissions: PermissionMode
     jail: bool
     session: str
+    step: bool = False
+    """Every tool call waits for the user."""
 
 
 Event: TypeAlias = (
@@ -306,6 +410,18 @@ Event: TypeAlias = (
     | NotesCleared
     | PanelShown
     | PanelClosed
+    | WidgetShown
+    | OverlayShown
+    | OverlayClosed
+    | StatusShown
+    | ImageAttached
+    | QuitAsked
+    | PickerAsked
+    | QuestionAsked
+    | RequestWithdrawn
+    | RunStarted
+    | StepLimitReached
+    | BackgroundChanged
     | ExtensionChanged
     | Intercepted
     | QueueChanged

@@ -21,6 +21,27 @@ class Panel(Struct, frozen=True):
     footer: str = ""
 
 
+Placement: TypeAlias = Literal["above-input", "below-status"]
+
+
+class Overlay(Struct, frozen=True):
+    """A text above everything else."""
+
+    key: str
+    title: str
+    content: str
+    anchor: str = ""
+    """Words such as `top-left`; the middle when empty."""
+    width: str = ""
+    """Columns, or a share of the screen such as `50%`."""
+
+
+class PickerItem(Struct, frozen=True):
+    id: str
+    label: str
+    description: str = ""
+
+
 class Note(Struct, frozen=True):
     extension: str
     level: NoteLevel

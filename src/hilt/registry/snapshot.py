@@ -2,11 +2,23 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, TypeVar, assert_never
+from typing import Generic, Literal, TypeAlias, TypeVar, assert_never
 
 from msgspec import Struct
 
-from hilt.model.contributions import Command, Contribution, Interceptor, PromptSection, Shortcut, Tool
+from hilt.model.contributions import (
+    Command,
+    Compactor,
+    Contribution,
+    InputTransformer,
+    Interceptor,
+    MessageHook,
+    ModelSource,
+    PromptSection,
+    ResultInterceptor,
+    Shortcut,
+    Tool,
+)
 from hilt.model.verdicts import Interceptable
 
 
@@ -19,10 +31,14 @@ class Owner(Struct, frozen=True):
     """The place in which it was found, not when it was ready: a slow start must not decide who owns a name."""
 
 
+Kind: TypeAlias = Literal["tool", "command", "shortcut", "compactor", "models of"]
+"""Of what there is one for each name."""
+
+
 class Conflict(Struct, frozen=True):
     """A name two owners claim; `owner` kept it."""
 
-    kind: Literal["tool", "command", "shortcut"]
+    kind: Kind
     name: str
     owner: str
     refused: str
@@ -48,6 +64,14 @@ class OwnedInterceptor(Struct, frozen=True):
     interceptor: Interceptor
 
 
+_Offer = TypeVar("_Offer")
+
+
+class Owned(Struct, Generic[_Offer], frozen=True):
+    owner: str
+    offer: _Offer
+
+
 class Snapshot(Struct, frozen=True):
     tools: Mapping[str, OwnedTool]
     """By exact name, in order of precedence."""
@@ -59,6 +83,14 @@ class Snapshot(Struct, frozen=True):
     """In the order in which their answers count: by priority, then by owner."""
     sections: tuple[PromptSection, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    results: tuple[Owned[ResultInterceptor], ...] = ()
+    """By priority, as the interceptors."""
+    hooks: tuple[Owned[MessageHook], ...] = ()
+    """Those of low priority first, as the transformers."""
+    transformers: tuple[Owned[InputTransformer], ...] = ()
+    compactor: Owned[Compactor] | None = None
+    sources: Mapping[str, Owned[ModelSource]] = MappingProxyType({})
+    """By API."""
 
     def tool(self, name: str) -> Tool | None:
         owned = self.tools.get(name)
@@ -82,7 +114,7 @@ def freeze(published: Iterable[tuple[Owner, tuple[Contribution, ...]]]) -> Snaps
     return view.frozen()
 
 
-_Owned = TypeVar("_Owned", OwnedTool, OwnedCommand, OwnedShortcut)
+_Owned = TypeVar("_Owned", OwnedTool, OwnedCommand, OwnedShortcut, Owned[Compactor], Owned[ModelSource])
 
 
 class _View:
@@ -94,6 +126,11 @@ class _View:
         self._shortcuts: dict[str, OwnedShortcut] = {}
         self._interceptors: dict[Interceptable, list[OwnedInterceptor]] = {}
         self._sections: list[PromptSection] = []
+        self._results: list[Owned[ResultInterceptor]] = []
+        self._hooks: list[Owned[MessageHook]] = []
+        self._transformers: list[Owned[InputTransformer]] = []
+        self._compactors: dict[str, Owned[Compactor]] = {}
+        self._sources: dict[str, Owned[ModelSource]] = {}
         self._conflicts: list[Conflict] = []
         self._reserved: dict[str, str] = {}
         """Of the built-in tools, by how others might spell them."""
@@ -115,12 +152,22 @@ class _View:
                 self._interceptors.setdefault(event, []).append(OwnedInterceptor(owner, contribution))
             case PromptSection():
                 self._sections.append(contribution)
+            case ResultInterceptor():
+                self._results.append(Owned(owner, contribution))
+            case MessageHook():
+                self._hooks.append(Owned(owner, contribution))
+            case InputTransformer():
+                self._transformers.append(Owned(owner, contribution))
+            case Compactor():
+                self._claim("compactor", "a compactor", self._compactors, "", Owned(owner, contribution))
+            case ModelSource(api=api):
+                self._claim("models of", api, self._sources, api, Owned(owner, contribution))
             case never:
                 assert_never(never)
 
     def _claim(
         self,
-        kind: Literal["tool", "command", "shortcut"],
+        kind: Kind,
         name: str,
         taken: dict[str, _Owned],
         key: str,
@@ -142,6 +189,11 @@ class _View:
             MappingProxyType(ordered),
             tuple(sorted(self._sections, key=lambda section: section.order)),
             tuple(self._conflicts),
+            tuple(sorted(self._results, key=lambda owned: -owned.offer.priority)),
+            tuple(sorted(self._hooks, key=lambda owned: owned.offer.priority)),
+            tuple(sorted(self._transformers, key=lambda owned: owned.offer.priority)),
+            self._compactors.get(""),
+            MappingProxyType(self._sources),
         )
 
 
