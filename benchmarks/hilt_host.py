@@ -14,7 +14,7 @@ from hilt.agent.interception import Bench, GuardRules, consult
 from hilt.agent.permissions import Permissions
 from hilt.agent.schema import problems
 from hilt.extensions.agent import House, Places
-from hilt.extensions.handshake import Surroundings
+from hilt.extensions.surroundings import Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.extensions.memory import Memory
 from hilt.model.actions import Action

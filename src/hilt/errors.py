@@ -20,6 +20,7 @@ HiltError                    .hint: one line telling the user what to do
 │  ├─ ExtensionGone          it ended, or was ended, before it answered
 │  ├─ ExtensionProtocolError its answer cannot be used
 │  └─ ExtensionFailure       it answered that it failed
+├─ ServiceFault              what an extension or a client asked of the host is not done; .code as on the wire
 └─ TransportError            a child process or the pipe to it failed
    ├─ StartError             a program cannot be started; .transient when trying later may help
    ├─ ChannelClosed          nobody is left at the other end, or the channel was closed
@@ -125,6 +126,14 @@ class ExtensionProtocolError(ExtensionError):
 
 class ExtensionFailure(ExtensionError):
     pass
+
+
+class ServiceFault(HiltError):
+    def __init__(self, code: int, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+        """-32601: there is no such method; -32602, -32600: the params cannot be used; -32604: there is nothing of that
+        name; -32603: all else."""
 
 
 class TransportError(HiltError):

@@ -16,16 +16,15 @@ from hilt.extensions import (
     capabilities,
     chores,
     extension,
-    fanout,
     guards,
-    handshake,
     host,
-    inbound,
     life,
     peer,
     registrations,
     supervisor,
 )
+from hilt.extensions.frames import extension as speaking
+from hilt.extensions.frames import fanout, handshake, inbound
 from hilt.frontends import consent, terminal
 from hilt.model.extensions import ExtensionState
 from hilt.model.verdicts import Interceptable
@@ -168,7 +167,7 @@ def test_the_deadlines_are_those_of_the_code() -> None:
         ("`hello`", f"{start} s, or `start_timeout_ms`"),
         ("`ready`", f"{life._IDLE * 1000:g} ms of silence, {life._READY:g} s at most"),
         ("`tool_result`", f"{call} s, or `tool_timeout_ms`; with progress up to ten times that"),
-        ("`command_response`", f"{extension.COMMAND_PATIENCE:g} s"),
+        ("`command_response`", f"{speaking.COMMAND_PATIENCE:g} s"),
         ("`event_intercept_response`", f"{verdict} s, or `guard.timeout_ms`; {impatience:g} s after three"),
         ("all interceptors of one question together", f"{interception._BUDGET:g} s, or the longest `guard.timeout_ms`"),
         ("`call_tool`", f"{inbound._CALL_LIMIT:g} s"),

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from hilt.errors import HiltError
-from hilt.extensions import extension, inbound
+from hilt.extensions import extension
+from hilt.extensions.frames import extension as speaking
+from hilt.extensions.frames import inbound
 from hilt.model.content import text_of
 from hilt.model.contributions import Invocation, Tool, ToolOutput
 from hilt.model.conversation import user_text
@@ -574,8 +576,8 @@ async def test_a_thousand_requests_for_what_there_is_not_are_all_answered(tmp_pa
 async def test_a_command_without_an_answer_ends_at_its_deadline_and_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert extension.COMMAND_PATIENCE == 30
-    monkeypatch.setattr(extension, "COMMAND_PATIENCE", 1.0)
+    assert speaking.COMMAND_PATIENCE == 30
+    monkeypatch.setattr(speaking, "COMMAND_PATIENCE", 1.0)
     never = {"on": "command_invoked", "times": 1, "do": []}
     made = chaos("t", "hello", "register_command:c", never, "ready")
     async with beside(tmp_path, made, turns=[says("meanwhile")]) as it, asyncio.TaskGroup() as group:

@@ -50,7 +50,7 @@ def channel(it: Extended, name: str) -> Channel:
     """To see what waits there, which no face shows."""
     extension = it.host._supervisors[name].current
     assert extension
-    return extension._program.channel
+    return extension.program.channel
 
 
 async def message(it: Extended, text: str) -> None:

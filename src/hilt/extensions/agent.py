@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from hilt.extensions.handshake import Surroundings
 from hilt.extensions.memory import Memory
+from hilt.extensions.surroundings import Surroundings
 from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
@@ -17,6 +17,10 @@ from hilt.packages.discovery import Untrusted
 from hilt.transport.channels import Channel
 from hilt.transport.launch import Spec
 from hilt.transport.process import Exit
+
+if TYPE_CHECKING:
+    from hilt.extensions.services.answering import Services
+    from hilt.extensions.services.ports import Facilities
 
 
 class Agent(Protocol):
@@ -91,3 +95,7 @@ class House(Struct, frozen=True):
     """Somebody who can be asked; None where there is nobody."""
     keys: tuple[str, ...] = ()
     """Names of the environment variables that hold hilt's own keys."""
+    facilities: "Facilities | None" = None
+    """What stands behind the services; None where there are none."""
+    services: "Services | None" = None
+    """What extensions can ask for by method; the host makes them of the facilities."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
-from hilt.transport.channels import Channel
+from hilt.extensions.brake import Brake
 
 Work: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -21,47 +21,48 @@ _WAITING = 224
 class Chores:
     """One after the other. None of them may wait for the extension itself, which is not read meanwhile if many wait."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, brake: Brake) -> None:
+        self._brake = brake
         self._todo: deque[Work] = deque()
         self._some = asyncio.Event()
-        self._paused = False
 
     def add(self, work: Work) -> None:
         self._todo.append(work)
         self._some.set()
-        if len(self._todo) >= _HIGH and not self._paused:
-            self._paused = True
-            self._channel.pause()
+        if len(self._todo) >= _HIGH:
+            self._brake.hold(self)
 
     async def run(self) -> None:
         while True:
             await self._some.wait()
             while self._todo:
                 await self._todo.popleft()()
-                if self._paused and len(self._todo) <= _LOW:
-                    self._paused = False
-                    self._channel.resume()
+                if len(self._todo) <= _LOW:
+                    self._brake.release(self)
             self._some.clear()
 
 
 class Errands:
     """Side by side, so many at once; the next ones wait, and beyond that they are refused. Each can be cancelled."""
 
-    def __init__(self, group: asyncio.TaskGroup) -> None:
+    def __init__(self, group: asyncio.TaskGroup, waiting: int = _WAITING) -> None:
         self._group = group
+        self._most = waiting
         self._running: dict[str, asyncio.Task[None]] = {}
         self._waiting: deque[tuple[str, Coroutine[Any, Any, None]]] = deque()
+        self._keys: set[str] = set()
+        """Of those that wait."""
 
     def __len__(self) -> int:
         return len(self._running) + len(self._waiting)
 
     def run(self, key: str, work: Coroutine[Any, Any, None]) -> bool:
         """False, and nothing is done, when there are too many or there is one of this key."""
-        if key in self._running or any(key == other for other, _ in self._waiting) or len(self._waiting) >= _WAITING:
+        if key in self._running or key in self._keys or len(self._waiting) >= self._most:
             work.close()
             return False
         self._waiting.append((key, work))
+        self._keys.add(key)
         self._go_on()
         return True
 
@@ -71,6 +72,7 @@ class Errands:
         for entry in self._waiting:
             if entry[0] == key:
                 self._waiting.remove(entry)
+                self._keys.discard(key)
                 entry[1].close()
                 return True
         return False
@@ -79,12 +81,14 @@ class Errands:
         for _, work in self._waiting:
             work.close()
         self._waiting.clear()
+        self._keys.clear()
         for task in self._running.values():
             task.cancel()
 
     def _go_on(self) -> None:
         while self._waiting and len(self._running) < _AT_ONCE:
             key, work = self._waiting.popleft()
+            self._keys.discard(key)
             task = self._running[key] = self._group.create_task(work)
             task.add_done_callback(lambda _, key=key: self._done(key))  # type: ignore[misc]  # the default binds the key
 

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Protocol
 
 from hilt.errors import ExtensionError, ExtensionGone
 from hilt.extensions.capabilities import needed_to_judge
 from hilt.extensions.extension import Extension
+from hilt.extensions.registrations import Watch
 from hilt.extensions.switches import Switches
 from hilt.model.contributions import Asked, Interceptor
 from hilt.model.verdicts import GuardPolicy, Interceptable, Question, Verdict
@@ -58,27 +60,33 @@ class Guards:
             else GuardPolicy()
         )
 
-    def interceptors(self, events: tuple[Interceptable, ...]) -> tuple[Interceptor, ...]:
-        wanted = dict.fromkeys((*self.declared, *events))
-        return tuple(Interceptor(event, self.ask, self._priority, self._policy_for(event)) for event in wanted)
+    def interceptors(self, watches: tuple[Watch, ...]) -> tuple[Interceptor, ...]:
+        undeclared = {watch.event for watch in watches}
+        declared = (Watch(event) for event in self.declared if event not in undeclared)
+        return tuple(map(self._interceptor, (*declared, *watches)))
+
+    def _interceptor(self, watch: Watch) -> Interceptor:
+        ask = partial(self.ask, name=watch.name)
+        priority = self._priority if watch.priority is None else watch.priority
+        return Interceptor(watch.event, ask, priority, self._policy_for(watch.event))
 
     def _policy_for(self, event: Interceptable) -> GuardPolicy:
         """One that may not change what is said must not be able to hold it back either, by not answering."""
         judges = all(map(self._permissions.allows, needed_to_judge(event)))
         return self.policy if judges else GuardPolicy(timeout=self.policy.timeout)
 
-    def ask(self, question: Question) -> Asked:
-        if asked := self._ask_now(question):
+    def ask(self, question: Question, name: str = "") -> Asked:
+        if asked := self._ask_now(question, name):
             return asked
         if self._expected():
-            return _Later(self, question)
+            return _Later(self, question, name)
         return _Never(self._absent())
 
-    def _ask_now(self, question: Question) -> Asked | None:
+    def _ask_now(self, question: Question, name: str) -> Asked | None:
         """Only one that is on duty: before that, some let everything pass."""
         extension = self._post.current
-        if extension and (extension.ready or question.event in extension.registrations.intercepts):
-            return extension.intercept(question, self._patience, self)
+        if extension and (extension.ready or extension.registrations.watching(question.event, name)):
+            return extension.intercept(question, name, self._patience, self)
         return None
 
     def _expected(self) -> bool:
@@ -107,13 +115,13 @@ class Guards:
         self._failures += 1
         self.unchecked += 1
 
-    async def ask_when_ready(self, question: Question) -> Verdict:
+    async def ask_when_ready(self, question: Question, name: str) -> Verdict:
         """A guard that was declared is waited for, within its own time."""
         asked: Asked | None = None
         try:
             async with asyncio.timeout(self._patience):
                 while self._expected():
-                    if asked := self._ask_now(question):
+                    if asked := self._ask_now(question, name):
                         break
                     await self._post.news()
         except TimeoutError:
@@ -145,15 +153,16 @@ class _Later:
 
     settled = False
 
-    def __init__(self, guards: Guards, question: Question) -> None:
+    def __init__(self, guards: Guards, question: Question, name: str) -> None:
         self._guards = guards
         self._question = question
+        self._name = name
         self._begun = asyncio.get_running_loop().time()
         self.elapsed = 0.0
 
     def __await__(self) -> Generator[Any, None, Verdict]:
         try:
-            return (yield from self._guards.ask_when_ready(self._question).__await__())
+            return (yield from self._guards.ask_when_ready(self._question, self._name).__await__())
         finally:
             self.elapsed = asyncio.get_running_loop().time() - self._begun
 

@@ -5,12 +5,19 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
+from msgspec import structs
+
 from hilt.errors import HiltError, UsageError
 from hilt.extensions.agent import House
 from hilt.extensions.extension import Extension
-from hilt.extensions.fanout import Fanout
+from hilt.extensions.frames.fanout import Fanout
+from hilt.extensions.methods.happenings import Happenings
+from hilt.extensions.services.answering import Services
+from hilt.extensions.services.asking import Backing
+from hilt.extensions.services.ports import Registered
 from hilt.extensions.supervisor import Supervisor
 from hilt.extensions.watch import Watch
+from hilt.model.conversation import Message
 from hilt.model.events import Event, Noticed
 from hilt.model.extensions import ExtensionState, ExtensionStatus, Reloaded
 from hilt.packages.discovery import Discovery, Found, Problem, Untrusted
@@ -59,6 +66,12 @@ class ExtensionHost:
         self._problems: tuple[Problem, ...] = ()
         self._untrusted: tuple[Untrusted, ...] = ()
         self._fanout = Fanout(session_id, house.surroundings.cwd)
+        self._happenings = Happenings(self._messages, lambda name: registry.snapshot().tool(name) is not None)
+        self.services: Services | None = None
+        """What extensions can ask for; None where nothing stands behind them."""
+        if house.facilities:
+            self.services = Services(Backing(house.facilities, house.agent, registry.snapshot, self))
+            self._house = structs.replace(house, services=self.services)
         self.before_asking = self._fanout.flush
         self._known_conflicts: set[str] = set()
         self._published = asyncio.Event()
@@ -90,6 +103,7 @@ class ExtensionHost:
 
     async def __call__(self, event: Event) -> None:
         """A sink of the agent's bus."""
+        self._happenings.note(event)
         await self._fanout(event)
 
     # The port
@@ -152,7 +166,9 @@ class ExtensionHost:
         self._fanout.greet(extension)
 
     def published(self) -> None:
-        self._fanout.listen(filter(None, (supervisor.current for supervisor in self._supervisors.values())))
+        running = [one for supervisor in self._supervisors.values() if (one := supervisor.current)]
+        self._fanout.listen(running)
+        self._happenings.listen(running)
         self._published.set()
 
     # Starting, reloading, stopping
@@ -283,6 +299,15 @@ class ExtensionHost:
                 if told not in self._known_conflicts:
                     self._known_conflicts.add(told)
                     await self._house.agent.tell(Noticed("warn", told))
+
+    def registered(self, name: str) -> Registered:
+        """What the extension of this name registered that means something to itself only."""
+        extension = self._process(name)
+        return extension.methods.registered() if extension else Registered()
+
+    def _messages(self) -> tuple[Message, ...]:
+        facilities = self._house.facilities
+        return facilities.conversation.messages() if facilities else ()
 
     def _process(self, name: str) -> Extension | None:
         supervisor = self._supervisors.get(name)

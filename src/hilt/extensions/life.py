@@ -12,7 +12,9 @@ from hilt.errors import StartError
 from hilt.extensions.agent import House, Program
 from hilt.extensions.allowance import allowance, processes_now
 from hilt.extensions.confinement import policy
+from hilt.extensions.dialects import dialect
 from hilt.extensions.extension import Extension
+from hilt.packages.arrangement import Pipes, pipes_of
 from hilt.packages.discovery import Found, log_name
 from hilt.packages.environment import environment
 from hilt.packages.members import shown
@@ -24,8 +26,16 @@ _READY = 3.0
 _EOF_GRACE = 2.0
 _LAST_LINES = 0.5
 """Seconds at most; it takes no time unless much of it is left, or somebody else writes on."""
+_LAST_EVENTS = 1.0
+"""Seconds in which it may still deal with what has happened before the end."""
 _BUSY = "Text file busy"
 """What the shell or the sandbox that was to start it says at the end."""
+
+
+def _speaks(line: bytes) -> bool:
+    from hilt.wire.jsonrpc import speaks  # only where there is one that speaks it
+
+    return speaks(line)
 
 
 class Ending(Struct, frozen=True):
@@ -88,7 +98,7 @@ class Life:
 
     async def run(self) -> None:
         try:
-            async with self._house.open(self._spec()) as program:
+            async with self._house.open(await self._spec()) as program:
                 await self._inhabit(program)
         except StartError as error:
             self._end(Ending("unstarted", f"cannot be started: {error.message}", error.hint, error.transient))
@@ -97,17 +107,28 @@ class Life:
             self.over.set()
             self._owner.changed(self)
 
-    def _spec(self) -> Spec:
+    async def _spec(self) -> Spec:
         manifest = self.found.manifest
+        pipes: Pipes = "stdio"
+        if manifest.dialect == "jsonrpc":
+            # A program may be large, and is looked through.
+            pipes = await asyncio.to_thread(pipes_of, manifest, self.found.directory)
         return Spec(
             argv=self.found.argv,
             cwd=self.found.directory,
-            env={**self._given.env, **self._bytecode(), "AI_AGENT": "hilt", "HILT": "1"},
+            env={**self._given.env, **self._bytecode(), **self._session(), "AI_AGENT": "hilt", "HILT": "1"},
             stderr_path=self._house.places.logs / log_name(self.found.name),
             limits=self._allowance.for_start(),
             grace=manifest.stop_grace_ms / 1000,
             policy=policy(self.found, self._house.places, Path(self._house.surroundings.cwd)),
+            pipes=pipes,
+            speaks=_speaks if pipes == "either" else None,
         )
+
+    def _session(self) -> dict[str, str]:
+        """Some that speak the jsonrpc dialect look for it there, though nobody gave it to them so far."""
+        session_id = self._house.surroundings.session_id
+        return {"PIGLET_SESSION_ID": session_id} if session_id and self.found.manifest.dialect == "jsonrpc" else {}
 
     def _bytecode(self) -> dict[str, str]:
         """Where Python keeps what it compiled: not beside the sources, where it would run whatever it finds compiled
@@ -123,9 +144,10 @@ class Life:
             grant = f"`hilt ext grant {self.found.name} env:{shown(withheld[0])}` grants one"
             program.remark(f"withheld from its environment: {', '.join(map(shown, withheld))} ({grant})")
         async with asyncio.TaskGroup() as group:
-            extension = Extension(self.found, self._house, program, self, group)
+            extension = dialect(self.found)(self.found, self._house, program, self, group)
             helpers = [group.create_task(extension.chores.run()), group.create_task(self._watch(program))]
             program.channel.listen(extension)
+            extension.begin()
             if failure := program.log_failure:
                 extension.report(f"what it writes to stderr is not kept: {failure.strerror or failure}")
             try:
@@ -170,7 +192,7 @@ class Life:
 
     async def _phases(self, extension: Extension) -> Ending:
         deadline = self.found.manifest.start_timeout_ms / 1000
-        if not await self._until(lambda: extension.hello is not None, deadline, extension):
+        if not await self._until(lambda: extension.introduced, deadline, extension):
             await self._last_moments(extension)
             return self._unstarted(extension, deadline)
         self.extension = extension
@@ -248,6 +270,11 @@ class Life:
         try:
             async with asyncio.timeout(self._drain):
                 await extension.peer.idle()
+        except TimeoutError:
+            pass
+        try:
+            async with asyncio.timeout(_LAST_EVENTS):
+                await extension.methods.dispatch.settled()
         except TimeoutError:
             pass
         extension.shut_down()

@@ -5,11 +5,10 @@ because the process is gone. What an extension says of its own accord is passed 
 """
 
 import asyncio
-import os
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
-from typing import Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -23,20 +22,14 @@ from hilt.errors import (
     TransportError,
 )
 from hilt.extensions.progress import Progress
+from hilt.model.verdicts import Question
 from hilt.transport.channels import Channel
 from hilt.transport.lines import TooLong
-from hilt.wire.frames import decode, peek
-from hilt.wire.frames_types import (
-    ANSWERS,
-    CommandResponse,
-    EventInterceptResponse,
-    ExtensionFrame,
-    Malformed,
-    ToolResult,
-    Unknown,
-)
+from hilt.wire.frames_types import Malformed, Unknown
 
-Answer: TypeAlias = CommandResponse | ToolResult | EventInterceptResponse
+Id: TypeAlias = str | int
+Purpose: TypeAlias = Literal["call", "command", "verdict", "method"]
+"""A tool is called, a command or a shortcut is run, a verdict is asked for, or anything else."""
 
 _REMEMBERED = 256
 """Questions nobody waits for any more whose answers are still told apart from nonsense."""
@@ -48,14 +41,36 @@ _LONG_LINES = 3
 _LONG_WITHIN = 60.0
 
 
+class Tongue(Protocol):
+    """How lines of one dialect are read, and how questions are numbered in it."""
+
+    @property
+    def answers(self) -> tuple[type[Any], ...]:
+        """What is said in answer to something; all of these have an `id`."""
+
+    @property
+    def expected(self) -> Mapping[Purpose, type]:
+        """An id counts only together with the kind of answer."""
+
+    def new_id(self) -> Id:
+        """One that was not used before."""
+
+    def decode(self, line: bytes) -> Any:
+        """What the line says, or that it is `Unknown` or `Malformed`. Never raises."""
+
+    def peek(self, head: bytes) -> tuple[str, Id]:
+        """The type and the id of a line of which only the beginning was read."""
+
+
 class Pending(Struct, eq=False):
     """One question under way."""
 
-    id: str
-    expects: type[Answer]
+    id: Id
+    purpose: Purpose
+    expects: type
     what: str
     """As an error names it: the tool, the command, what is being decided."""
-    future: "asyncio.Future[Answer]"
+    future: "asyncio.Future[Any]"
     asked: float
     deadline: float
     patience: float
@@ -64,20 +79,24 @@ class Pending(Struct, eq=False):
     """When it ends in any case."""
     ended: float = inf
     """When a verdict came, or when it was known that none would."""
+    call_id: str = ""
+    """As the model calls this call."""
     chain: tuple[str, ...] = ()
     """The tools that led to this call."""
     show: Callable[[str], Awaitable[None]] | None = None
     """Where its progress is shown."""
     progress: Progress | None = None
     """What there is of it, once there is some."""
+    question: tuple[Question, str] | None = None
+    """What is to be decided, and by which interceptor."""
 
 
 class Listener(Protocol):
     """Whom a peer tells what its extension says unasked. Must neither block nor raise."""
 
-    def said(self, frame: ExtensionFrame) -> None: ...
+    def said(self, frame: Any) -> None: ...
 
-    def too_late(self, pending: Pending, answer: Answer) -> None:
+    def too_late(self, pending: Pending, answer: Any) -> None:
         """The answer to a question that has already been given up."""
 
     def erred(self, mistake: str, example: str = "") -> None:
@@ -88,16 +107,18 @@ class Listener(Protocol):
 
 
 class Peer:
-    def __init__(self, name: str, channel: Channel, listener: Listener) -> None:
+    def __init__(self, name: str, channel: Channel, listener: Listener, tongue: Tongue) -> None:
         self._name = name
         self._channel = channel
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        # Random, so that no extension can guess what another is asked; the rest only has to differ.
-        self._prefix = os.urandom(8).hex()
-        self._asked = 0
-        self._pending: dict[str, Pending] = {}
-        self._given_up: OrderedDict[str, Pending] = OrderedDict()
+        self._new_id = tongue.new_id
+        self._decode = tongue.decode
+        self._peek = tongue.peek
+        self._answers: Any = tongue.answers
+        self._expected = tongue.expected
+        self._pending: dict[Id, Pending] = {}
+        self._given_up: OrderedDict[Id, Pending] = OrderedDict()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = inf
         self._gone: Callable[[str], ExtensionError] | None = None
@@ -114,20 +135,31 @@ class Peer:
     @property
     def calls(self) -> list[Pending]:
         """Tool calls under way."""
-        return [pending for pending in self._pending.values() if pending.expects is ToolResult]
+        return [pending for pending in self._pending.values() if pending.purpose == "call"]
 
-    def call(self, id_: str) -> Pending | None:
+    @property
+    def verdicts(self) -> list[Pending]:
+        """Verdicts under way."""
+        return [pending for pending in self._pending.values() if pending.purpose == "verdict"]
+
+    def call(self, id_: Id) -> Pending | None:
         """The tool call under way that has this id."""
         pending = self._pending.get(id_)
-        return pending if pending and pending.expects is ToolResult else None
+        return pending if pending and pending.purpose == "call" else None
 
     @property
     def working(self) -> bool:
         """Whether it has a tool call or a command to deal with, within its time."""
-        return any(pending.expects is not EventInterceptResponse for pending in self._pending.values())
+        return any(pending.purpose in ("call", "command") for pending in self._pending.values())
 
     def ask(
-        self, expects: type[Answer], line: Callable[[str], bytes], what: str, patience: float, limit: float = 0.0
+        self,
+        purpose: Purpose,
+        line: Callable[[Any], bytes],
+        what: str,
+        patience: float,
+        limit: float = 0.0,
+        expects: type | None = None,
     ) -> Pending:
         """Send a question now. Its future fails with an `ExtensionError`, and at once when it cannot be sent.
 
@@ -135,10 +167,11 @@ class Peer:
         progress.
         """
         now = self._loop.time()
-        self._asked += 1
-        id_ = f"{self._prefix}{self._asked}"
+        id_ = self._new_id()
         deadline = now + patience
-        pending = Pending(id_, expects, what, asyncio.Future(loop=self._loop), now, deadline, patience, now + limit)
+        future: asyncio.Future[Any] = asyncio.Future(loop=self._loop)
+        kind = expects or self._expected[purpose]
+        pending = Pending(id_, purpose, kind, what, future, now, deadline, patience, now + limit)
         if self._gone:
             self._fail(pending, self._gone(f"and {what} was not run"))
             return pending
@@ -191,14 +224,15 @@ class Peer:
     # What the channel tells
 
     def line(self, line: bytes) -> None:
-        frame = decode(line)
-        if isinstance(frame, ANSWERS):
-            pending = self._pending.get(frame.id)
+        frame: Any = self._decode(line)
+        if type(frame) in self._answers:
+            id_ = frame.id
+            pending = self._pending.get(id_)
             if pending is None or type(frame) is not pending.expects:
                 self._unexpected(frame)
                 return
-            del self._pending[frame.id]
-            if type(frame) is EventInterceptResponse:
+            del self._pending[id_]
+            if pending.purpose == "verdict":
                 pending.ended = self._loop.time()
             if not pending.future.done():
                 pending.future.set_result(frame)
@@ -210,7 +244,7 @@ class Peer:
             self._listener.said(frame)
 
     def overlong(self, line: TooLong) -> None:
-        kind, id_ = peek(line.head)
+        kind, id_ = self._peek(line.head)
         self._malformed(Malformed(f"a line of {line.size:,} bytes is too long", kind, id_), line.head)
         now = self._loop.time()
         self._long_lines = [when for when in self._long_lines if now - when < _LONG_WITHIN] + [now]
@@ -219,7 +253,7 @@ class Peer:
 
     # Answers
 
-    def _unexpected(self, answer: Answer) -> None:
+    def _unexpected(self, answer: Any) -> None:
         late = self._given_up.pop(answer.id, None)
         if late and not late.future.done():
             return  # it was no longer needed before anyone waited for it, which is not its fault

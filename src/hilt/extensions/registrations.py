@@ -1,23 +1,28 @@
 """What one process of an extension has registered, and what of that is acceptable: sound, permitted, switched on, and
 without anything that cannot be seen."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from hilt.extensions.capabilities import WRITE, Capabilities, needed_to_hear
+from hilt.extensions.capabilities import WRITE, Capabilities, needed_to_hear, needed_to_offer
 from hilt.extensions.descriptions import cleaned, cleaned_schema, hides, schema_problem
 from hilt.extensions.switches import Switches
 from hilt.model.actions import Action
 from hilt.model.contributions import (
     Command,
+    Compactor,
     Contribution,
     Effect,
     Exposure,
+    InputTransformer,
     Invocation,
+    MessageHook,
+    ModelSource,
     PromptSection,
+    ResultInterceptor,
     Shortcut,
     Tool,
     ToolOutput,
@@ -32,12 +37,34 @@ _SECTIONS = 32
 _SECTION = 32 * 1024
 _SHORTCUTS = 64
 _EVENTS = 64
+_HINT = 2048
+"""Characters."""
+
+
+_WATCHES = 64
+_OFFERS = 16
+"""Of each of the other kinds."""
+
+Offer: TypeAlias = ResultInterceptor | MessageHook | InputTransformer | Compactor | ModelSource
+Kind: TypeAlias = Literal["result", "hook", "transformer", "compactor", "provider"]
+
+
+class Watch(Struct, frozen=True):
+    """What an extension wants to decide."""
+
+    event: Interceptable
+    name: str = ""
+    """Of the interceptor, where an extension has several."""
+    priority: int | None = None
+    """None leaves it to the manifest."""
 
 
 class Callee(Protocol):
     """The process, as what it registers needs it."""
 
-    async def call_tool(self, tool: str, invocation: Invocation, *, interactive: bool) -> ToolOutput: ...
+    async def call_tool(
+        self, tool: str, invocation: Invocation, *, interactive: bool, detached: bool = False
+    ) -> ToolOutput: ...
 
     async def run_command(self, command: str, args: str) -> tuple[Action, ...]: ...
 
@@ -59,12 +86,23 @@ class Registrations:
         self._commands: dict[str, Command] = {}
         self._shortcuts: dict[str, Shortcut] = {}
         self._sections: dict[str, PromptSection] = {}
+        self._watches: dict[tuple[Interceptable, str], Watch] = {}
+        self._offers: dict[tuple[Kind, str], Offer] = {}
         self.events: set[str] = set()
-        self.intercepts: tuple[Interceptable, ...] = ()
+        """What it is told of, as its dialect calls it."""
+        self.happenings: frozenset[str] = frozenset()
+        """What it is told of by method."""
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(self._tools.values())
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        return tuple(self._watches.values())
+
+    def watching(self, event: Interceptable, name: str) -> bool:
+        return (event, name) in self._watches
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -76,9 +114,16 @@ class Registrations:
             *self._commands.values(),
             *self._shortcuts.values(),
             *self._sections.values(),
+            *self._offers.values(),
         )
 
-    def tool(self, frame: RegisterTool) -> str | None:
+    def tool(
+        self,
+        frame: RegisterTool,
+        *,
+        hint: str = "",
+        invoke: Callable[[Invocation], Awaitable[ToolOutput]] | None = None,
+    ) -> str | None:
         if problem := tool_problem(frame, len(self._tools.keys() - {frame.name})):
             return problem
         schema = _schema(frame)
@@ -93,15 +138,16 @@ class Registrations:
             frame.name,
             self._visible(frame.description, f"the description of tool {frame.name}"),
             visible,
-            partial(self._callee.call_tool, frame.name, interactive=frame.interactive),
+            invoke or partial(self._callee.call_tool, frame.name, interactive=frame.interactive),
             Effect.EXECUTE,
             exposure=_exposure(frame),
             interactive=frame.interactive,
             instructions=self._visible(_instructions(frame), f"the instructions of tool {frame.name}"),
+            hint=self._visible(hint[:_HINT], f"the hint of tool {frame.name}"),
         )
         return None
 
-    def command(self, frame: RegisterCommand) -> str | None:
+    def command(self, frame: RegisterCommand, *, immediate: bool = True) -> str | None:
         key = frame.name.lower()
         if problem := command_problem(frame, len(self._commands.keys() - {key})):
             return problem
@@ -114,7 +160,7 @@ class Registrations:
             return await self._callee.run_command(frame.name, args)
 
         described = self._visible(frame.description, f"the description of /{frame.name}")
-        self._commands[key] = Command(frame.name, described, run)
+        self._commands[key] = Command(frame.name, described, run, immediate=immediate)
         return None
 
     def subscribe(self, frame: Subscribe) -> str | None:
@@ -123,10 +169,7 @@ class Registrations:
         refused = {event: refusal for event, refusal in why.items() if refusal}
         heard = [event for event in frame.events if event not in refused]
         self.events.update(heard[: _EVENTS - len(self.events)])
-        wanted = {*self.intercepts, *(asked - refused.keys())}
-        self.intercepts = tuple(
-            event for event in INTERCEPTABLE if event in wanted and not self._switches.off("guard", event)
-        )
+        self._keep_watches(Watch(event) for event in INTERCEPTABLE if event in asked - refused.keys())
         problems = list(dict.fromkeys(refused.values()))
         if refused:
             problems.append(f"it is not told of {', '.join(sorted(refused))}")
@@ -134,16 +177,46 @@ class Registrations:
             problems.append(f"cannot intercept {', '.join(unknown)[:200]}; there are {', '.join(INTERCEPTABLE)}")
         return "; ".join(problems) or None
 
+    def watch(self, watches: Iterable[Watch]) -> str | None:
+        """Interceptors that go by a name."""
+        watches = tuple(watches)
+        refused = [self._capabilities.refusal(*needed_to_hear(watch.event)) for watch in watches]
+        allowed = [watch for watch, refusal in zip(watches, refused, strict=True) if not refusal]
+        if len({*self._watches, *((watch.event, watch.name) for watch in allowed)}) > _WATCHES:
+            return f"an extension can have {_WATCHES} interceptors"
+        self._keep_watches(allowed)
+        return next(filter(None, refused), None)
+
+    def _keep_watches(self, watches: Iterable[Watch]) -> None:
+        kept = (watch for watch in watches if not self._switches.off("guard", watch.event))
+        self._watches |= {(watch.event, watch.name): watch for watch in kept}
+
+    def listen(self, events: Iterable[str]) -> str | None:
+        """From now on it is told of these, and of no others."""
+        refused = {
+            event: refusal for event in events if (refusal := self._capabilities.refusal(*needed_to_hear(event)))
+        }
+        self.happenings = frozenset(events) - refused.keys()
+        if not refused:
+            return None
+        return f"{next(iter(refused.values()))}; it is not told of {', '.join(sorted(refused))}"
+
+    def offer(self, kind: Kind, name: str, offer: Offer) -> str | None:
+        if refusal := self._capabilities.refusal(*needed_to_offer(offer)):
+            return refusal
+        others = self._offers.keys() - {(kind, name)}
+        if sum(other == kind for other, _ in others) >= _OFFERS:
+            return f"{kind} {name[:64]!r}: an extension can have {_OFFERS}"
+        if kind != "result" and self._switches.off(kind, name or kind):
+            return None
+        self._offers[kind, name] = offer
+        return None
+
     def kind(self, frame: Register) -> str | None:
+        """A prompt section, or a shortcut."""
         if problem := register_problem(frame):
             return problem
-        match frame.kind:
-            case "prompt_section":
-                return self._section(frame)
-            case "shortcut":
-                return self._shortcut(frame)
-            case kind:
-                return f"register {kind}: this version of hilt does not offer it to this dialect yet"
+        return self._section(frame) if frame.kind == "prompt_section" else self._shortcut(frame)
 
     def _section(self, frame: Register) -> str | None:
         if refusal := self._capabilities.refusal(WRITE):
@@ -157,7 +230,7 @@ class Registrations:
         if self._switches.off("section", title):
             return None
         content = self._visible(frame.content, f"prompt section {shown}")
-        self._sections[frame.title] = PromptSection(title, content, frame.order)
+        self._sections[frame.title] = PromptSection(title, content, frame.order, frame.token_hint)
         return None
 
     def _shortcut(self, frame: Register) -> str | None:

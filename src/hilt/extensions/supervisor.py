@@ -19,11 +19,11 @@ from hilt.extensions.extension import Extension
 from hilt.extensions.guards import Guards
 from hilt.extensions.life import Ending, Life
 from hilt.extensions.recollection import few
+from hilt.extensions.registrations import Watch
 from hilt.model.actions import Settle
 from hilt.model.contributions import Tool
 from hilt.model.events import ExtensionChanged
 from hilt.model.extensions import ExtensionState, ExtensionStatus
-from hilt.model.verdicts import Interceptable
 from hilt.packages.discovery import Found
 from hilt.registry.registry import Publication, Registry
 from hilt.registry.snapshot import Owner
@@ -81,7 +81,7 @@ class Supervisor:
         self._reload: tuple[Callable[[], Found], asyncio.Future[Replaced]] | None = None
         self._offer: Publication | None = None
         self._watch: Publication | None = None
-        self._events: tuple[Interceptable, ...] = ()
+        self._watches: tuple[Watch, ...] = ()
         self._guards = Guards(self, found)
         self._publishing = False
         self._idle_switches: set[str] = set()
@@ -116,7 +116,7 @@ class Supervisor:
         offered = extension.registrations if extension else None
         return ExtensionStatus(
             name=self.name,
-            version=self.found.manifest.version or (extension.hello.version if extension and extension.hello else ""),
+            version=self.found.manifest.version or (extension.version if extension else ""),
             dialect=self.found.manifest.dialect,
             state=self.state,
             source=self.found.source,
@@ -128,7 +128,7 @@ class Supervisor:
             reason=self.reason,
             tools=tuple(tool.name for tool in offered.tools) if offered else (),
             commands=offered.commands if offered else (),
-            guards=tuple(dict.fromkeys((*self._guards.declared, *self._events))),
+            guards=tuple(dict.fromkeys((*self._guards.declared, *(watch.event for watch in self._watches)))),
             events_lost=extension.events_lost if extension else 0,
             mistakes=extension.peer.mistakes if extension else 0,
             unchecked=self._guards.unchecked,
@@ -345,17 +345,17 @@ class Supervisor:
         if self._offer:
             self._offer.update(extension.contributions() if extension else ())
         if extension:
-            self._events = self._intercepted(extension)
+            self._watches = self._intercepted(extension)
         self._show_guards()
         self._spread_news()
         self._audience.published()
 
-    def _intercepted(self, extension: Extension) -> tuple[Interceptable, ...]:
+    def _intercepted(self, extension: Extension) -> tuple[Watch, ...]:
         """What was guarded before a crash stays so until the new process has had its say."""
-        said = extension.registrations.intercepts
+        said = extension.registrations.watches
         if extension.ready or not self.restarts:
             return said
-        return tuple(dict.fromkeys((*said, *self._events)))
+        return tuple({(watch.event, watch.name): watch for watch in (*self._watches, *said)}.values())
 
     def _announce(self, extension: Extension) -> None:
         """What comes after it was ready is news: the model sees it from its next answer on."""
@@ -368,7 +368,7 @@ class Supervisor:
 
     def _show_guards(self) -> None:
         if self._watch:
-            self._watch.update(self._guards.interceptors(self._events))
+            self._watch.update(self._guards.interceptors(self._watches))
 
     async def _enter(self, state: ExtensionState, reason: str = "") -> None:
         self.state, self.reason = state, reason

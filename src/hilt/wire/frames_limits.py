@@ -32,6 +32,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "input_transformer": "name",
         "compactor": "name",
         "provider": "api",
+        "interceptor": "name",
+        "event_handler": "name",
     }
 )
 """What `register` takes, and the field each kind cannot do without."""

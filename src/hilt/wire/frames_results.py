@@ -54,7 +54,7 @@ def tool_output(result: ToolResult, extension: str, tool: str) -> ToolOutput:
             if block.text:
                 content.append(Text(block.text))
         elif block.type == "image":
-            image = _image(block, f"extension {extension}/{tool}")
+            image = image_of(block.mime_type, block.data, f"extension {extension}/{tool}")
             is_error = is_error or isinstance(image, Text)
             content.append(image)
         else:
@@ -84,19 +84,20 @@ def result_summary(content: Iterable[ResultBlock], *, is_error: bool) -> ResultS
     return ResultSummary(blocks, is_error, truncated)
 
 
-def _image(block: Block, who: str) -> Image | Text:
-    if block.mime_type not in IMAGE_TYPES:
-        return Text(f"{who} returned an image of type {block.mime_type[:64]!r}; models take {', '.join(IMAGE_TYPES)}")
+def image_of(mime_type: str, encoded: str, who: str) -> Image | Text:
+    """The image in base64, or a text that says why it cannot be used."""
+    if mime_type not in IMAGE_TYPES:
+        return Text(f"{who} returned an image of type {mime_type[:64]!r}; models take {', '.join(IMAGE_TYPES)}")
     try:
         # Line breaks inside are common (MIME wraps at 76); anything else foreign is damage.
-        data = binascii.a2b_base64(block.data.replace("\r", "").replace("\n", ""), strict_mode=True)
+        data = binascii.a2b_base64(encoded.replace("\r", "").replace("\n", ""), strict_mode=True)
     except ValueError as error:
         return Text(f"{who} returned undecodable image: {error}")
     if not data:
         return Text(f"{who} returned undecodable image: it is empty")
     if len(data) > IMAGE_LIMIT:
         return Text(f"{who} returned an image of {len(data):,} bytes; {IMAGE_LIMIT:,} is the limit")
-    return Image(block.mime_type, data)
+    return Image(mime_type, data)
 
 
 def _blocks(content: Iterable[ResultBlock]) -> tuple[tuple[Block, ...], bool]:

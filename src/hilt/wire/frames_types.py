@@ -17,7 +17,15 @@ PROTOCOL_VERSION = 1
 REFERENCE_VERSION = "0.1.62"
 """What `hello_ack.zot_version` states: the version whose behaviour is implemented."""
 
-HOST_CAPABILITIES = ("call_tool", "host_request", "register", "tool_progress", "tool_cancel")
+HOST_CAPABILITIES = (
+    "call_tool",
+    "host_request",
+    "host_notify",
+    "ext_request",
+    "register",
+    "tool_progress",
+    "tool_cancel",
+)
 """What `hello_ack.capabilities` announces beyond the first version of the protocol."""
 
 
@@ -217,6 +225,25 @@ class Register(_Frame, frozen=True, tag="register"):
     priority: int = 0
     threshold: int = 0
     api: str = ""
+    models: Raw | UnsetType = UNSET
+    """Of a provider: those that nobody else knows."""
+    events: tuple[str, ...] | UnsetType = UNSET
+    """Of an interceptor or an event handler: which it is for."""
+
+
+class HostNotify(_Frame, frozen=True, tag="host_notify"):
+    """Any notification of the jsonrpc dialect, such as `setWidget`; nobody answers it."""
+
+    method: str = ""
+    params: Raw | UnsetType = UNSET
+
+
+class ExtResponse(_Frame, frozen=True, tag="ext_response"):
+    """The answer to `ext_request`: a result, or an error."""
+
+    id: str
+    result: Raw | UnsetType = UNSET
+    error: HostFault | UnsetType = UNSET
 
 
 class ToolProgress(_Frame, frozen=True, tag="tool_progress"):
@@ -366,6 +393,21 @@ class HostResponse(_Frame, frozen=True, tag="host_response"):
     error: HostFault | UnsetType = UNSET
 
 
+class ExtRequest(_Frame, frozen=True, tag="ext_request"):
+    """A callback of the jsonrpc dialect, for what was registered by kind; answered by `ExtResponse`."""
+
+    id: str
+    method: str
+    params: Raw
+
+
+class ExtNotify(_Frame, frozen=True, tag="ext_notify"):
+    """A notification of the jsonrpc dialect, such as `eventBus/event`."""
+
+    method: str
+    params: Raw
+
+
 class Shutdown(_Frame, frozen=True, tag="shutdown"):
     """The end; the pipe closes right after it."""
 
@@ -390,6 +432,8 @@ ExtensionFrame: TypeAlias = (
     | CallTool
     | CallToolCancel
     | HostRequest
+    | HostNotify
+    | ExtResponse
     | Register
     | ToolProgress
 )
@@ -408,13 +452,15 @@ HostFrame: TypeAlias = (
     | PanelClose
     | CallResult
     | HostResponse
+    | ExtRequest
+    | ExtNotify
     | Shutdown
 )
 """What the host sends."""
 
 Frame: TypeAlias = ExtensionFrame | HostFrame
 
-ANSWERS = (CommandResponse, ToolResult, EventInterceptResponse)
+ANSWERS = (CommandResponse, ToolResult, EventInterceptResponse, ExtResponse)
 """What an extension sends in answer to something. An id counts only together with the kind of answer."""
 
 
@@ -430,7 +476,7 @@ class Malformed(Struct, frozen=True):
 
     reason: str
     type: str = ""
-    id: str = ""
+    id: str | int = ""
     """Empty when it could not be read. Whoever waits for it can be told at once."""
     duplicate_keys: bool = False
     """An interceptor said two things under one name, so there is no telling which it meant."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from hilt.model.conversation import Message
-from hilt.model.extensions import PickerItem
+from hilt.model.extensions import ExtensionStatus, PickerItem
 from hilt.model.services import (
     AgentReport,
     AgentTask,
@@ -114,6 +114,9 @@ class Models(Protocol):
     async def write(self, overrides: Mapping[str, ModelOverride]) -> int:
         """Put these into the user's file of models, by `provider/id`. How many it has then."""
 
+    def provider(self, name: str) -> str:
+        """What a provider is called here, however it was written: `gemini` is `google`."""
+
     def key(self, provider: str) -> str:
         """The API key, or nothing."""
 
@@ -125,7 +128,7 @@ class Minds(Protocol):
     async def chat(self, request: ChatRequest, source: str) -> ChatReply: ...
 
     async def run(self, task: AgentTask, source: str) -> AgentReport:
-        """Cancelling it ends what it does."""
+        """Ends after the task's `seconds` with what it has. Cancelling it ends what it does."""
 
     async def start(self, prompt: str, source: str) -> None:
         """In the background; what becomes of it is told to all. Refused while one of the same name runs."""
@@ -173,7 +176,28 @@ class Settings(Protocol):
         """Where extensions are installed."""
 
 
+class Registered(Struct, frozen=True):
+    """What one extension registered under names that mean something to itself only."""
+
+    runtime: str = ""
+    """What runs it, as its manifest says."""
+    interceptors: tuple[str, ...] = ()
+    event_handlers: tuple[str, ...] = ()
+    message_hooks: tuple[str, ...] = ()
+
+
+class Neighbours(Protocol):
+    """All extensions of this host; `extensions.host.ExtensionHost` is one."""
+
+    def statuses(self) -> tuple[ExtensionStatus, ...]: ...
+
+    def registered(self, name: str) -> Registered:
+        """Of the extension of this name; nothing when there is none that runs."""
+
+
 class Facilities(Struct, frozen=True):
+    """What the agent offers."""
+
     tools: Tools
     conversation: Conversation
     sessions: Sessions

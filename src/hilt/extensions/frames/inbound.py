@@ -1,32 +1,32 @@
 """What an extension says of its own accord, and what is done about it. Nothing here may block the reader."""
 
 import asyncio
-from collections.abc import Callable
+from typing import Any
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Raw
 
 from hilt.errors import FrameError, HiltError
-from hilt.extensions.agent import Agent
-from hilt.extensions.capabilities import CALL, SUBMIT, Capabilities, needed_to_do
-from hilt.extensions.chores import Chores, Errands
-from hilt.extensions.peer import Peer, Pending
+from hilt.extensions.capabilities import CALL, SUBMIT
+from hilt.extensions.extension import Extension
+from hilt.extensions.methods.methods import Methods, kind_method
+from hilt.extensions.peer import Id, Pending
 from hilt.extensions.progress import Progress
-from hilt.extensions.registrations import Registrations
 from hilt.model.actions import Action, ClearNotes, ClosePanel, Notify, OpenPanel, RenderPanel, Submit
 from hilt.model.contributions import ToolOutput
 from hilt.model.extensions import NoteLevel, Panel
 from hilt.wire import frames_types as frames
-from hilt.wire.frames import encode, unpack_object
+from hilt.wire.frames import encode, pack, unpack_object
 from hilt.wire.frames_answers import panel
+from hilt.wire.frames_limits import register_problem
 from hilt.wire.frames_results import call_result
 from hilt.wire.frames_types import (
     CallResult,
     CallTool,
     CallToolCancel,
     ExtensionFrame,
-    HostFault,
+    HostNotify,
     HostRequest,
-    HostResponse,
     PanelClose,
     PanelRender,
     Register,
@@ -46,37 +46,25 @@ from hilt.wire.frames_types import (
     Submit as SubmitFrame,
 )
 
-METHOD_NOT_FOUND = -32601
 _CALL_LIMIT = 60.0
 _LEVELS: dict[str, NoteLevel] = {"info": "info", "success": "success", "warn": "warn", "error": "error"}
 
 
 class Inbound:
-    def __init__(
-        self,
-        name: str,
-        agent: Agent,
-        peer: Peer,
-        registrations: Registrations,
-        chores: Chores,
-        errands: Errands,
-        capabilities: Capabilities,
-        *,
-        changed: Callable[[], None],
-        report: Callable[[str], None],
-    ) -> None:
-        self._name = name
-        self._agent = agent
-        self._peer = peer
-        self._registrations = registrations
-        self._chores = chores
-        self._errands = errands
-        self._capabilities = capabilities
-        self._changed = changed
-        self._report = report
+    def __init__(self, extension: Extension, methods: Methods) -> None:
+        self._extension = extension
+        self._name = extension.name
+        self._agent = extension.house.agent
+        self._peer = extension.peer
+        self._registrations = extension.registrations
+        self._chores = extension.chores
+        self._errands = extension.errands
+        self._capabilities = extension.capabilities
+        self._report = extension.report
+        self._methods = methods
         self._calls: dict[str, CallTool] = {}
         """Calls of the host's tools under way, by the id the extension gave them."""
-        self.children: dict[str, set[str]] = {}
+        self.children: dict[Id, set[str]] = {}
         """Which calls of tools were made on behalf of which call."""
         self._slashes = 0
 
@@ -89,7 +77,7 @@ class Inbound:
             case Subscribe():
                 self._registered(self._registrations.subscribe(frame))
             case Register():
-                self._registered(self._registrations.kind(frame))
+                self._register(frame)
             case ToolProgress():
                 self._progress(frame)
             case CallTool():
@@ -97,15 +85,16 @@ class Inbound:
             case CallToolCancel(id=id_):
                 self._cancel(id_)
             case HostRequest():
-                fault = HostFault(METHOD_NOT_FOUND, f"method not found: {frame.method[:128]}")
-                self._reply(HostResponse(frame.id, error=fault))
+                self._methods.request(frame.id, frame.method, frame.params)
+            case HostNotify():
+                self._methods.notice(frame.method, frame.params)
             case SubmitSlash(text=text):
                 self._slash(text.strip())
             case _:
                 if action := _action(frame):
-                    self._do(action)
+                    self._extension.do(action)
 
-    def give_up_children(self, call_id: str) -> None:
+    def give_up_children(self, call_id: Id) -> None:
         """The call is over: what was begun for it has no purpose any more."""
         for id_ in self.children.pop(call_id, ()):
             self._cancel(id_)
@@ -113,19 +102,16 @@ class Inbound:
     def _registered(self, problem: str | None) -> None:
         if problem:
             self._report(problem)
-        self._changed()
+        self._extension.keeper.changed()
 
-    def _do(self, action: Action) -> None:
-        if self._refused(*needed_to_do(action)):
-            return
-
-        async def apply() -> None:
-            try:
-                await self._agent.apply((action,), self._name)
-            except HiltError as error:
-                self._report(error.message)
-
-        self._chores.add(apply)
+    def _register(self, frame: Register) -> None:
+        """Of a kind that both dialects have natively, or that one has by method."""
+        if problem := register_problem(frame):
+            self._report(problem)
+        elif frame.kind in ("prompt_section", "shortcut"):
+            self._registered(self._registrations.kind(frame))
+        else:
+            self._methods.register(kind_method(frame.kind), pack(_members(frame)))
 
     def _refused(self, *permissions: str) -> str:
         """Why it may not do what needs these. Nobody is told so twice, but its log has it each time."""
@@ -210,11 +196,17 @@ class Inbound:
     def _refuse(self, frame: CallTool, reason: str) -> None:
         self._reply(call_result(frame.id, frame.name, ToolOutput.of(reason, is_error=True)))
 
-    def _reply(self, answer: CallResult | HostResponse) -> None:
+    def _reply(self, answer: CallResult) -> None:
         try:
             self._peer.tell(encode(answer))
         except FrameError as error:
             self._report(error.message)  # the id or the name it gave is nearly as long as a line
+
+
+def _members(frame: Register) -> dict[str, Any]:
+    """As the other dialect would send them."""
+    members: dict[str, Any] = msgspec.to_builtins(frame, builtin_types=(Raw,))
+    return {name: value for name, value in members.items() if name not in ("type", "kind")}
 
 
 def _action(frame: ExtensionFrame) -> Action | None:

@@ -1,23 +1,14 @@
 """The first moments of a process: from silence, or chatter, to its `hello`, and what it is answered."""
 
-from msgspec import Struct
-
 from hilt import __version__
 from hilt.errors import ExtensionStartError
+from hilt.extensions.surroundings import Surroundings
 from hilt.wire.frames import decode, strip_bom
 from hilt.wire.frames_types import HOST_CAPABILITIES, PROTOCOL_VERSION, REFERENCE_VERSION, Hello, HelloAck
 
 _STRAY_LINES = 64
 _STRAY_BYTES = 64 * 1024
 _SHOWN = 120
-
-
-class Surroundings(Struct, frozen=True):
-    """Where an extension finds itself; fixed when the host is started."""
-
-    provider: str
-    model: str
-    cwd: str
 
 
 class Handshake:

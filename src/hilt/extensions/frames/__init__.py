@@ -1,0 +1,1 @@
+"""The frames dialect: typed frames on standard input and output."""

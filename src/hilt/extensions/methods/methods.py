@@ -1,0 +1,112 @@
+"""Everything that a process and the host say to each other by method: who takes what. Nothing blocks the reader."""
+
+from msgspec import Raw, UnsetType
+
+from hilt.errors import FrameError
+from hilt.extensions.extension import Extension
+from hilt.extensions.methods.callbacks import Callbacks
+from hilt.extensions.methods.dispatch import Dispatch
+from hilt.extensions.methods.notices import ACTIONS, action
+from hilt.extensions.methods.registering import Registering
+from hilt.extensions.methods.serving import Serving
+from hilt.extensions.methods.streaming import Streams
+from hilt.extensions.peer import Id
+from hilt.extensions.progress import Progress
+from hilt.extensions.services.ports import Registered
+from hilt.wire import jsonrpc_types as wire
+from hilt.wire.jsonrpc_reading import read
+
+_LOG_LEVELS = ("debug", "info", "warn", "error")
+_SHOWN = 64
+_NAMED = 32
+"""Unknown methods that are reported by name, once each."""
+
+
+class Methods:
+    def __init__(self, extension: Extension) -> None:
+        self._extension = extension
+        self.callbacks = Callbacks(extension)
+        self.streams = Streams(extension)
+        self.dispatch = Dispatch(extension)
+        self._registering = Registering(extension, self.callbacks, self.streams)
+        self._serving = Serving(extension)
+        self._unknown: set[str] = set()
+
+    def request(self, id_: Id, method: str, params: Raw | UnsetType) -> None:
+        self._serving.take(id_, method, params)
+
+    def notice(self, method: str, params: Raw | UnsetType) -> None:
+        extension = self._extension
+        if method.startswith("register/"):
+            self.register(method, params)
+        elif method == "provider/delta":
+            self._report(self.streams.delta(params))
+        elif method in ACTIONS:
+            try:
+                extension.do(action(method, params))
+            except FrameError as error:
+                self._report(error.message)
+        elif method == "log":
+            self._log(params)
+        elif method == "tool/progress":
+            self._progress(params)
+        elif method == "$/cancelRequest":
+            self._serving.cancel(params)
+        elif method not in self._unknown and len(self._unknown) < _NAMED:
+            self._unknown.add(method)
+            extension.report(f"an unknown notification {method[:_SHOWN]!r} is ignored, and others of that name")
+
+    def register(self, method: str, params: Raw | UnsetType) -> None:
+        problem = self._registering.take(method, params)
+        self._report(problem)
+        self._extension.keeper.changed()
+
+    def registered(self) -> Registered:
+        extension, registering = self._extension, self._registering
+        named = (watch.name or watch.event for watch in extension.registrations.watches)
+        return Registered(
+            extension.found.manifest.exec,
+            tuple(dict.fromkeys(named)),
+            registering.handlers,
+            registering.hooks,
+        )
+
+    def left(self) -> None:
+        self.dispatch.stop()
+        self._serving.stop()
+
+    def _log(self, raw: Raw | UnsetType) -> None:
+        try:
+            params = read(raw, wire.Log)
+        except FrameError as error:
+            self._report(f"log: {error.message}")
+            return
+        level = params.level.lower()
+        self._extension.program.remark(f"{level if level in _LOG_LEVELS else 'info'}: {params.message}")
+
+    def _progress(self, raw: Raw | UnsetType) -> None:
+        extension = self._extension
+        try:
+            params = read(raw, wire.ToolProgress)
+        except FrameError as error:
+            self._report(f"tool/progress: {error.message}")
+            return
+        pending = next((one for one in extension.peer.calls if one.call_id == params.call_id), None)
+        if pending is None:
+            extension.peer.mistakes += 1
+            return
+        extension.peer.extend(pending)
+        if pending.show and params.text:
+            pending.progress = pending.progress or Progress(pending.show, extension.chores.add)
+            pending.progress.push(params.text)
+
+    def _report(self, problem: str | None) -> None:
+        if problem:
+            self._extension.peer.mistakes += 1
+            self._extension.report(problem)
+
+
+def kind_method(kind: str) -> str:
+    """How the other dialect calls what frames `register` by kind: `message_hook` is `register/messageHook`."""
+    first, *rest = kind.split("_")
+    return "register/" + first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,174 @@
+"""`register/…`: what an extension offers by method, made contributions of."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import UNSET, Raw, UnsetType
+
+from hilt.errors import FrameError
+from hilt.extensions.extension import Extension
+from hilt.extensions.methods.callbacks import Callbacks
+from hilt.extensions.methods.streaming import Streams
+from hilt.extensions.registrations import INTERCEPTABLE, Watch
+from hilt.model.contributions import (
+    Compactor,
+    InputTransformer,
+    MessageHook,
+    ModelSource,
+    ResultInterceptor,
+)
+from hilt.wire import frames_types as frames
+from hilt.wire import jsonrpc_types as wire
+from hilt.wire.frames import pack
+from hilt.wire.jsonrpc_events import EVENTS
+from hilt.wire.jsonrpc_provider import model_info
+from hilt.wire.jsonrpc_reading import read
+
+_NAME = 128
+"""Characters."""
+_PROVIDER_MODELS = 1000
+
+
+class Registering:
+    """Each answers what is wrong with a registration, or None. One that comes again replaces the first."""
+
+    def __init__(self, extension: Extension, callbacks: Callbacks, streams: Streams) -> None:
+        self._extension = extension
+        self._registrations = extension.registrations
+        self._callbacks = callbacks
+        self._streams = streams
+        self._hooks: dict[str, int] = {}
+        self._transformers: dict[str, int] = {}
+        self._handlers: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def handlers(self) -> tuple[str, ...]:
+        """The names of its event handlers."""
+        return tuple(self._handlers)
+
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        return tuple(self._hooks)
+
+    def take(self, method: str, raw: Raw | UnsetType) -> str | None:
+        shape, register = _TAKEN[method]
+        try:
+            params: Any = read(raw, shape)
+        except FrameError as error:
+            return f"{method}: {error.message}"
+        return register(self, params)
+
+    def tool(self, params: wire.RegisterTool) -> str | None:
+        schema = UNSET if params.parameters is None else pack(params.parameters)
+        if params.interrupt_behavior not in ("", "cancel", "block"):
+            return f"tool {params.name[:64]}: interruptBehavior must be cancel or block"
+        offer = frames.RegisterTool(params.name, params.description, schema, deferred=params.deferred)
+        invoke = partial(
+            self._extension.call_tool,
+            params.name,
+            interactive=False,
+            detached=params.interrupt_behavior == "block",
+        )
+        return self._registrations.tool(offer, hint=params.prompt_hint, invoke=invoke)
+
+    def command(self, params: wire.RegisterCommand) -> str | None:
+        offer = frames.RegisterCommand(params.name, params.description)
+        return self._registrations.command(offer, immediate=params.immediate)
+
+    def section(self, params: wire.RegisterPromptSection) -> str | None:
+        offer = frames.Register(
+            "prompt_section",
+            title=params.title,
+            content=params.content,
+            order=params.order,
+            token_hint=params.token_hint,
+        )
+        return self._registrations.kind(offer)
+
+    def shortcut(self, params: wire.RegisterShortcut) -> str | None:
+        return self._registrations.kind(frames.Register("shortcut", key=params.key, description=params.description))
+
+    def interceptor(self, params: wire.RegisterInterceptor) -> str | None:
+        if problem := _name_problem("register/interceptor", params.name):
+            return problem
+        asked = ("tool_call",) if params.events is UNSET else params.events
+        if unknown := set(asked) - set(INTERCEPTABLE):
+            return f"interceptor {params.name}: cannot intercept {', '.join(sorted(unknown))[:200]}"
+        watches = [Watch(event, params.name, params.priority) for event in INTERCEPTABLE if event in asked]
+        if problem := self._registrations.watch(watches):
+            return problem
+        if "tool_call" in asked and not self._extension.switches.off("guard", "tool_result"):
+            after = partial(self._callbacks.after, params.name)
+            return self._registrations.offer("result", params.name, ResultInterceptor(after, params.priority))
+        return None
+
+    def event_handler(self, params: wire.RegisterEventHandler) -> str | None:
+        unknown = sorted(set(params.events) - set(EVENTS))
+        self._handlers[params.name[:_NAME]] = params.events or EVENTS
+        told = {event for events in self._handlers.values() for event in events if event in EVENTS}
+        problem = self._registrations.listen(told)
+        if unknown:
+            listed = ", ".join(unknown)[:200]
+            return f"event handler {params.name[:64]!r}: there is no event {listed}" + (
+                f"; {problem}" if problem else ""
+            )
+        return problem
+
+    # One question an extension for each of these, however many it has: it asks them all itself.
+
+    def message_hook(self, params: wire.RegisterMessageHook) -> str | None:
+        if problem := _name_problem("register/messageHook", params.name):
+            return problem
+        self._hooks[params.name] = params.priority
+        hook = MessageHook(self._callbacks.on_message, min(self._hooks.values()))
+        return self._registrations.offer("hook", "", hook)
+
+    def input_transformer(self, params: wire.RegisterInputTransformer) -> str | None:
+        if problem := _name_problem("register/inputTransformer", params.name):
+            return problem
+        self._transformers[params.name] = params.priority
+        transformer = InputTransformer(self._callbacks.transform, min(self._transformers.values()))
+        return self._registrations.offer("transformer", "", transformer)
+
+    def compactor(self, params: wire.RegisterCompactor) -> str | None:
+        if problem := _name_problem("register/compactor", params.name):
+            return problem
+        if params.threshold < 0:
+            return f"compactor {params.name}: threshold must not be negative"
+        compactor = Compactor(params.name, self._callbacks.compact, params.threshold)
+        return self._registrations.offer("compactor", "", compactor)
+
+    def provider(self, params: wire.RegisterProvider) -> str | None:
+        if problem := _name_problem("register/provider", params.api, "api"):
+            return problem
+        if len(params.models) > _PROVIDER_MODELS:
+            return f"provider {params.api}: {_PROVIDER_MODELS:,} models are the limit"
+        models = tuple(model_info(model, params.api) for model in params.models if model.id)
+        source = ModelSource(params.api, partial(self._streams.stream, params.api), models)
+        return self._registrations.offer("provider", params.api, source)
+
+
+def _name_problem(method: str, name: str, member: str = "name") -> str | None:
+    if not name.strip():
+        return f"{method}: {member} is missing"
+    if len(name) > _NAME:
+        return f"{method}: {member} has {len(name):,} characters; {_NAME} is the limit"
+    return None
+
+
+_TAKEN: Mapping[str, tuple[type, Callable[[Registering, Any], str | None]]] = MappingProxyType(
+    {
+        "register/tool": (wire.RegisterTool, Registering.tool),
+        "register/command": (wire.RegisterCommand, Registering.command),
+        "register/promptSection": (wire.RegisterPromptSection, Registering.section),
+        "register/shortcut": (wire.RegisterShortcut, Registering.shortcut),
+        "register/interceptor": (wire.RegisterInterceptor, Registering.interceptor),
+        "register/eventHandler": (wire.RegisterEventHandler, Registering.event_handler),
+        "register/messageHook": (wire.RegisterMessageHook, Registering.message_hook),
+        "register/inputTransformer": (wire.RegisterInputTransformer, Registering.input_transformer),
+        "register/compactor": (wire.RegisterCompactor, Registering.compactor),
+        "register/provider": (wire.RegisterProvider, Registering.provider),
+    }
+)

@@ -1,0 +1,135 @@
+"""Answers of a model that an extension provides: asked for, followed piece by piece, and given up when nobody waits."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+
+from msgspec import Raw, UnsetType
+
+from hilt.errors import (
+    ContextOverflow,
+    ExtensionError,
+    ExtensionFailure,
+    ExtensionGone,
+    ExtensionTimeout,
+    FrameError,
+    ProviderError,
+    Unavailable,
+)
+from hilt.extensions.extension import Extension
+from hilt.extensions.peer import Pending
+from hilt.model.stream import Completed, Delta, ModelRequest, StreamItem
+from hilt.wire import jsonrpc_types as wire
+from hilt.wire.jsonrpc_provider import Deltas, StreamFailed, completed, stream_params
+from hilt.wire.jsonrpc_reading import read
+
+_SILENCE = 300.0
+"""Seconds without a word after which an answer is given up."""
+_LONGEST = 3600.0
+_HIGH, _LOW = 1024, 256
+"""Pieces that wait to be shown; beyond that the extension waits, too."""
+
+
+class Streams:
+    def __init__(self, extension: Extension) -> None:
+        self._extension = extension
+        self._open: dict[int, _Stream] = {}
+
+    async def stream(self, api: str, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """As `ports.Provider.stream`, for the API that it claims."""
+        extension = self._extension
+        request_id = extension.new_number()
+        extension.before_asking()
+        pending = extension.ask_method(
+            "provider/stream",
+            stream_params(request, request_id, api),
+            request.model.id,
+            _SILENCE,
+            limit=_LONGEST,
+        )
+        stream = self._open[request_id] = _Stream(extension, pending)
+        try:
+            async for delta in stream.deltas():
+                yield delta
+            yield self._completed(await pending.future)
+        except ExtensionError as error:
+            raise self._failure(error) from error
+        finally:
+            del self._open[request_id]
+            stream.close()
+
+    def delta(self, raw: Raw | UnsetType) -> str | None:
+        """A piece has come. What is wrong with it, or None; pieces of answers that nobody waits for are no mistake."""
+        try:
+            delta = read(raw, wire.ProviderDelta)
+        except FrameError as error:
+            return f"provider/delta: {error.message}"
+        if stream := self._open.get(delta.request_id):
+            stream.push(delta)
+        return None
+
+    def _completed(self, answer: object) -> Completed:
+        name = self._extension.name
+        try:
+            end = completed(self._extension.outcome(answer))
+        except FrameError as error:
+            raise Unavailable(f"extension {name} gave an unusable answer: {error.message}") from None
+        if isinstance(end, StreamFailed):
+            raise Unavailable(f"extension {name}: {end.message}")
+        return end
+
+    def _failure(self, error: ExtensionError) -> ProviderError:
+        match error:
+            case ExtensionFailure():
+                return Unavailable(f"extension {error.extension}: {error.message}")
+            case ExtensionGone() | ExtensionTimeout():
+                return Unavailable(error.message, hint=error.hint)
+            case _:
+                return ContextOverflow(error.message, hint="compact the conversation, then send the message again")
+
+
+class _Stream:
+    """One answer under way."""
+
+    def __init__(self, extension: Extension, pending: Pending) -> None:
+        self._extension = extension
+        self._pending = pending
+        self._pieces = Deltas()
+        self._waiting: deque[Delta] = deque()
+        self._news = asyncio.Event()
+        self._error = ""
+        pending.future.add_done_callback(self._wake)
+
+    def push(self, delta: wire.ProviderDelta) -> None:
+        pieces = self._pieces.read(delta)
+        if isinstance(pieces, StreamFailed):
+            self._error = pieces.message
+        else:
+            self._waiting.extend(pieces)
+        self._extension.peer.extend(self._pending)
+        self._news.set()
+        if len(self._waiting) >= _HIGH:
+            self._extension.brake.hold(self)
+
+    async def deltas(self) -> AsyncGenerator[Delta, None]:
+        """All that came before the answer. The answer ends them, and so does an error."""
+        while True:
+            while self._waiting:
+                yield self._waiting.popleft()
+                if len(self._waiting) <= _LOW:
+                    self._extension.brake.release(self)
+            if self._error:
+                raise Unavailable(f"extension {self._extension.name}: {self._error}")
+            if self._pending.future.done():
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    def close(self) -> None:
+        """Nobody reads any more: an answer that has not come is given up."""
+        self._pending.future.remove_done_callback(self._wake)
+        self._extension.brake.release(self)
+        self._extension.forsake(self._pending)
+
+    def _wake(self, _: object) -> None:
+        self._news.set()

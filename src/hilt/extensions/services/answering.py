@@ -1,0 +1,73 @@
+"""Method and params to a result: what every service has in common.
+
+Knows neither the dialect nor how many may be under way: whoever reads a request runs `answer` in a task of its own,
+which it cancels with the asker, and writes down the outcome.
+"""
+
+import asyncio
+from itertools import count
+from typing import Any
+
+from msgspec import Raw, UnsetType
+
+from hilt.errors import FrameError, HiltError, ServiceFault
+from hilt.extensions.capabilities import Capabilities
+from hilt.extensions.services.asking import INTERNAL, METHOD_NOT_FOUND, Asker, Backing, Deliver, Service
+from hilt.packages.members import quoted
+from hilt.packages.permissions import Permissions
+
+
+class Services:
+    def __init__(self, backing: Backing) -> None:
+        self._backing = backing
+
+    def knows(self, method: str) -> bool:
+        from hilt.extensions.services.table import SERVICES  # see `answer`
+
+        return method in SERVICES
+
+    async def answer(self, method: str, params: Raw | UnsetType, asker: Asker) -> Any:
+        """The result, ready to be encoded. Raises `ServiceFault`, and nothing else that is anyone's fault."""
+        # Nobody may ever ask, and what all the methods carry takes a while to be defined.
+        from hilt.extensions.services.table import SERVICES
+        from hilt.wire.jsonrpc_methods import METHODS
+        from hilt.wire.jsonrpc_reading import read
+
+        service = SERVICES.get(method)
+        if service is None:
+            raise ServiceFault(METHOD_NOT_FOUND, f"method not found: {quoted(method)}")
+        asker.require(*service.needs)
+        try:
+            given = read(params, METHODS[method].params)
+        except FrameError as error:
+            raise ServiceFault(service.unreadable, f"{method}: {error.message}") from error
+        return await self._do(service, method, given, asker)
+
+    async def _do(self, service: Service, method: str, params: Any, asker: Asker) -> Any:
+        try:
+            async with asyncio.timeout(service.seconds):
+                return await service.do(self._backing, params, asker)
+        except TimeoutError:
+            raise ServiceFault(INTERNAL, f"{method} did not end within {service.seconds:g} s") from None
+        except ServiceFault:
+            raise
+        except HiltError as error:
+            about = f"{service.failing}: " if service.failing else ""
+            raise ServiceFault(INTERNAL, f"{about}{error.message}", hint=error.hint) from error
+
+
+class Client:
+    """The services for a program that drives the agent in the user's place: it may do all of it."""
+
+    def __init__(self, services: Services, name: str, deliver: Deliver) -> None:
+        self._services = services
+        everything = Capabilities(Permissions(consented=True), name)
+        self._asker = Asker(name, everything, deliver=deliver, new_id=count(1).__next__)
+
+    async def answer(self, method: str, params: Raw | UnsetType) -> Any:
+        """As `Services.answer`."""
+        return await self._services.answer(method, params, self._asker)
+
+    def leave(self) -> None:
+        """It is gone, and so is what it subscribed to."""
+        self._asker.leave()

@@ -1,0 +1,61 @@
+"""The agent's tools: which there are, calling one, and which of them the model has."""
+
+from hilt.extensions.capabilities import CALL, SUBMIT
+from hilt.extensions.services.asking import LONG, Asker, Backing, Service, Table, missing
+from hilt.packages.members import quoted
+from hilt.wire.jsonrpc_results import execute_result
+from hilt.wire.jsonrpc_services import (
+    ActivateTool,
+    Described,
+    ExecuteTool,
+    ExecuteToolResult,
+    ListedTool,
+    ListTools,
+    ListToolsResult,
+    SetToolFilter,
+    ToolDefsResult,
+)
+from hilt.wire.jsonrpc_types import Empty
+
+
+async def list_tools(backing: Backing, params: ListTools, _: Asker) -> ListToolsResult:
+    safe_only = params.filter == "background_safe"
+    return ListToolsResult(
+        tuple(
+            ListedTool(tool.name, tool.description, tool.schema, tool.deferred)
+            for tool in backing.facilities.tools.list()
+            if tool.background_safe or not safe_only
+        )
+    )
+
+
+async def execute_tool(backing: Backing, params: ExecuteTool, asker: Asker) -> ExecuteToolResult:
+    """What a tool, a guard or the user refuses is a result, as it is for the model."""
+    if backing.snapshot().tool(params.name) is None:
+        raise missing(f"unknown tool: {quoted(params.name)}")
+    chain = asker.chain(params.call_id)
+    return execute_result(await backing.agent.call_tool(params.name, params.args, asker.name, chain))
+
+
+async def tool_defs(backing: Backing, _: Empty, __: Asker) -> ToolDefsResult:
+    return ToolDefsResult(tuple(Described(tool.name, tool.description) for tool in backing.facilities.tools.list()))
+
+
+async def activate_tool(backing: Backing, params: ActivateTool, _: Asker) -> Empty:
+    if not backing.facilities.tools.activate(params.name):
+        raise missing(f"no deferred tool: {quoted(params.name)}")
+    return Empty()
+
+
+async def set_tool_filter(backing: Backing, params: SetToolFilter, asker: Asker) -> Empty:
+    backing.facilities.tools.narrow(params.names, asker.name)
+    return Empty()
+
+
+SERVICES: Table = {
+    "host/listTools": Service(list_tools),
+    "host/executeTool": Service(execute_tool, (CALL,), LONG),
+    "host/toolDefs": Service(tool_defs),
+    "host/activateTool": Service(activate_tool),
+    "host/setToolFilter": Service(set_tool_filter, (SUBMIT,)),
+}

@@ -1,0 +1,334 @@
+"""The conversation in the form of the jsonrpc dialect, both ways.
+
+On the wire a message is bare: which of the three it is, and what its blocks are, must be guessed from its keys.
+What is written here says so besides (`role`, `type`), for many extensions look for it, and carries in `hilt` what
+the bare form has no place for, so that a message which comes back as it was sent is the message it was. Reading
+takes bare and wrapped messages (`{"type", "data"}`) alike, and what cannot be read is reported, not dropped.
+"""
+
+import binascii
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from hilt.errors import FrameError
+from hilt.model.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, text_of
+from hilt.model.conversation import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    ToolMessage,
+    ToolResult,
+    Usage,
+    UserMessage,
+    now,
+)
+from hilt.wire.frames import pack
+from hilt.wire.frames_repair import UNREADABLE
+from hilt.wire.frames_results import image_of
+from hilt.wire.jsonrpc_bare import (
+    AnyBlock,
+    AnyMessage,
+    AssistantExtra,
+    Bare,
+    BareAssistant,
+    BareToolResult,
+    BareUser,
+    ImageBlock,
+    MessageUsage,
+    TextBlock,
+    ThinkingBlock,
+    ThinkingExtra,
+    ToolCallBlock,
+    UserExtra,
+    Wrapped,
+    Wrapper,
+)
+from hilt.wire.jsonrpc_reading import shaped
+
+UNNAMED = "hilt"
+"""The provider of an assistant message that has none: without one it would be taken for a user's."""
+
+MESSAGES_LIMIT = 10_000
+BLOCKS_LIMIT = 50_000
+BLOCKS_OF_ONE = 4096
+"""What is read of a conversation, and of one message: reading more would hold up everyone else."""
+
+_META = "providerMeta:"
+"""What the state of a tool call begins with when it is a provider extension's own."""
+
+_STOPS: dict[StopReason, str] = {
+    "end": "stop",
+    "tool_use": "toolUse",
+    "length": "length",
+    "error": "error",
+    "aborted": "aborted",
+}
+_REASONS: dict[str, StopReason] = {said: stop for stop, said in _STOPS.items()}
+
+Role: TypeAlias = Literal["user", "assistant", "tool_result"]
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "tool_result": "tool_result",
+    "toolresult": "tool_result",
+    "tool": "tool_result",
+}
+
+
+def timestamp(time: datetime) -> str:
+    """RFC 3339 in UTC; a time without a zone is taken for UTC."""
+    zoned = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return zoned.isoformat().replace("+00:00", "Z")
+
+
+def bare(messages: Iterable[Message]) -> tuple[Bare, ...]:
+    """Each tool result is a message of its own here."""
+    return tuple(part for message in messages for part in _parts(message))
+
+
+def wrapped(messages: Iterable[Message]) -> tuple[Wrapped, ...]:
+    return tuple(Wrapped(str(part.__struct_config__.tag), part) for part in bare(messages))
+
+
+def read_messages(values: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """Messages, and what is wrong with those that are not among them."""
+    messages: list[Message] = []
+    problems: list[str] = []
+    blocks = 0
+    for number, value in enumerate(values, 1):
+        if number > MESSAGES_LIMIT or blocks > BLOCKS_LIMIT:
+            problems.append(f"message {number} and those after it: that is more than anyone can read")
+            break
+        try:
+            message = read_message(value)
+        except FrameError as error:
+            problems.append(f"message {number}: {error.message}")
+            continue
+        blocks += _length(message)
+        messages.append(message)
+    return tuple(_gathered(messages)), tuple(problems)
+
+
+def read_message(value: Any) -> Message:
+    """One message, bare or wrapped. Raises `FrameError`."""
+    if not isinstance(value, dict):
+        raise FrameError("it must be an object")
+    wrapper = shaped(value, Wrapper)
+    inside = wrapper.data if isinstance(wrapper.data, dict) else value
+    message = shaped(inside, AnyMessage)
+    match _role(wrapper.type if inside is wrapper.data else "", message):
+        case "user":
+            return _user(message)
+        case "assistant":
+            return _assistant(message)
+        case "tool_result":
+            return _tool_result(message)
+
+
+def _length(message: Message) -> int:
+    if isinstance(message, ToolMessage):
+        return sum(len(result.content) for result in message.results)
+    return len(message.content)
+
+
+def _gathered(messages: Iterable[Message]) -> Iterator[Message]:
+    """All the results of one assistant message belong together."""
+    results: list[ToolResult] = []
+    first = None
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            first = first or message
+            results += message.results
+            continue
+        if first is not None:
+            yield ToolMessage(tuple(results), first.time)
+            results, first = [], None
+        yield message
+    if first is not None:
+        yield ToolMessage(tuple(results), first.time)
+
+
+def _parts(message: Message) -> tuple[Bare, ...]:
+    time = timestamp(message.time)
+    match message:
+        case UserMessage():
+            images = tuple(_image(block) for block in message.content if isinstance(block, Image))
+            extra = UserExtra(message.summary, message.extension) if message.summary or message.extension else UNSET
+            text = text_of(message.content, "\n")
+            return (BareUser(content=text, blocks=images, timestamp=time, hilt=extra),)
+        case AssistantMessage():
+            usage = message.usage
+            return (
+                BareAssistant(
+                    content=tuple(map(_assistant_block, message.content)),
+                    model=message.model,
+                    provider=message.provider or ("" if message.model else UNNAMED),
+                    usage=MessageUsage(usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cost_usd),
+                    stop_reason=_STOPS[message.stop],
+                    error=message.error,
+                    timestamp=time,
+                    hilt=UNSET if message.shown is None else AssistantExtra(message.shown),
+                ),
+            )
+        case ToolMessage():
+            return tuple(
+                BareToolResult(
+                    tool_call_id=result.call_id,
+                    tool_name=result.name,
+                    content=tuple(map(_result_block, result.content)),
+                    is_error=result.is_error,
+                    timestamp=time,
+                )
+                for result in message.results
+            )
+
+
+def _assistant_block(block: AssistantBlock) -> TextBlock | ThinkingBlock | ToolCallBlock:
+    match block:
+        case Text():
+            return TextBlock(block.text)
+        case Thinking():
+            extra = ThinkingExtra(block.state, block.id, block.redacted, block.provider)
+            return ThinkingBlock(block.text, UNSET if extra == ThinkingExtra() else extra)
+        case ToolCall():
+            return ToolCallBlock(block.id, block.name, block.args, _provider_meta(block))
+
+
+def _provider_meta(call: ToolCall) -> dict[str, Any]:
+    own = {"invalid": call.invalid} if call.invalid else {}
+    meta: dict[str, Any] = {}
+    try:
+        if call.state.startswith(_META):
+            meta = msgspec.json.decode(call.state.removeprefix(_META), type=dict[str, Any])
+        elif call.state:
+            own["state"] = call.state
+    except UNREADABLE:
+        own["state"] = call.state  # it only looked like one
+    return {**meta, "hilt": own} if own else meta
+
+
+def _result_block(block: ResultBlock) -> TextBlock | ImageBlock:
+    return TextBlock(block.text) if isinstance(block, Text) else _image(block)
+
+
+def _image(image: Image) -> ImageBlock:
+    return ImageBlock(binascii.b2a_base64(image.data, newline=False).decode(), image.mime_type)
+
+
+def _role(said: str, message: AnyMessage) -> Role:
+    """Which of the three it is: as it says, or by the keys the reference looks at."""
+    if said := said or message.role:
+        role = _ROLES.get(said.casefold())
+        if role is None:
+            raise FrameError(f"{said[:64]!r} is no kind of message: use user, assistant or tool_result")
+        return role
+    if message.tool_call_id:
+        return "tool_result"
+    return "assistant" if message.provider or message.model or message.stop_reason else "user"
+
+
+def _user(message: AnyMessage) -> UserMessage:
+    blocks = (*_blocks(message.content, "content"), *_blocks(message.blocks, "blocks"))
+    extra = shaped(message.hilt, UserExtra)
+    return UserMessage(tuple(map(_text_or_image, blocks)), _time(message.timestamp), extra.summary, extra.extension)
+
+
+def _assistant(message: AnyMessage) -> AssistantMessage:
+    content = tuple(_said(block) for block in _blocks(message.content, "content"))
+    shown = shaped(message.hilt, AssistantExtra).shown
+    return AssistantMessage(
+        content,
+        _time(message.timestamp),
+        "" if message.provider == UNNAMED and not message.model else message.provider,
+        message.model,
+        _usage(message.usage),
+        _stop(message.stop_reason, content),
+        message.error,
+        None if shown is UNSET else shown,
+    )
+
+
+def _tool_result(message: AnyMessage) -> ToolMessage:
+    if not message.tool_call_id:
+        raise FrameError("`toolCallId` is missing")
+    content = tuple(_text_or_image(block) for block in _blocks(message.content, "content"))
+    result = ToolResult(message.tool_call_id, message.tool_name, content, message.is_error)
+    return ToolMessage((result,), _time(message.timestamp))
+
+
+def _stop(said: str, content: Iterable[AssistantBlock]) -> StopReason:
+    """Where none is given, or one that nobody knows, the content tells."""
+    calls = any(isinstance(block, ToolCall) for block in content)
+    return _REASONS.get(said, "tool_use" if calls else "end")
+
+
+def _said(block: AnyBlock) -> AssistantBlock:
+    if block.type in ("tool_call", "toolCall", "tool_use") or block.id or block.name:
+        return _call(block)
+    if block.type == "thinking" or block.thinking:
+        extra = shaped(block.hilt, ThinkingExtra)
+        return Thinking(block.thinking, extra.state, extra.id, extra.redacted, extra.provider)
+    if block.mime_type or block.type == "image":
+        raise FrameError("`content`: an assistant's message cannot have an image")
+    return Text(block.text)
+
+
+def _call(block: AnyBlock) -> ToolCall:
+    if not block.name:
+        raise FrameError("`content`: a tool call has no `name`")
+    if not isinstance(args := {} if block.arguments is None else block.arguments, dict):
+        raise FrameError(f"`content`: the `arguments` of {block.name[:64]!r} must be an object")
+    meta = block.provider_meta if isinstance(block.provider_meta, dict) else {}
+    own = meta.get("hilt")
+    own = own if isinstance(own, dict) else {}
+    foreign = {key: value for key, value in meta.items() if key != "hilt"}
+    state = _META + bytes(pack(foreign)).decode() if foreign else own.get("state", "")
+    invalid = own.get("invalid", "")
+    if not isinstance(state, str) or not isinstance(invalid, str):
+        raise FrameError(f"`content`: `providerMeta.hilt` of {block.name[:64]!r} must have strings only")
+    return ToolCall(block.id, block.name, args, invalid, state)
+
+
+def _blocks(content: Any, member: str) -> list[AnyBlock]:
+    match content:
+        case None | "":
+            return []
+        case str():
+            return [AnyBlock("text", content)]
+        case list() if len(content) > BLOCKS_OF_ONE:
+            raise FrameError(f"`{member}` has {len(content):,} blocks; {BLOCKS_OF_ONE:,} is the limit")
+        case list():
+            return [_block(value, f"{member}[{index}]") for index, value in enumerate(content)]
+    raise FrameError(f"`{member}` must be a text or a list of blocks")
+
+
+def _block(value: Any, place: str) -> AnyBlock:
+    try:
+        return AnyBlock("text", value) if isinstance(value, str) else shaped(value, AnyBlock)
+    except FrameError as error:
+        raise FrameError(f"`{place}`: {error.message}") from None
+
+
+def _text_or_image(block: AnyBlock) -> Text | Image:
+    mime_type = block.mime_type or block.mime
+    return image_of(mime_type, block.data, "an extension") if mime_type else Text(block.text)
+
+
+def _usage(usage: MessageUsage | None) -> Usage:
+    if usage is None:
+        return Usage()
+    return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.cost)
+
+
+def _time(text: str) -> datetime:
+    """When it was; now, when it does not say: an empty text and the year 1 are ways of not saying."""
+    try:
+        time = msgspec.convert(text, datetime)
+    except msgspec.ValidationError:
+        return now()
+    zoned = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return zoned if zoned.year > 1 else now()
