@@ -21,6 +21,7 @@ from hilt.wire.jsonrpc import (
     peek,
     reply,
     request,
+    speaks,
     strip_bom,
     tool_execute_line,
 )
@@ -142,6 +143,16 @@ def test_broken_utf8_becomes_the_replacement_character() -> None:
 def test_a_byte_order_mark_before_the_first_line_is_taken_away() -> None:
     assert decode(strip_bom(b'\xef\xbb\xbf{"id":5}')) == Reply(5)
     assert isinstance(decode(b'\xef\xbb\xbf{"id":5}'), Malformed)
+
+
+@pytest.mark.parametrize("line", [b"ready", b'{"id":1}', b'{"level":"info","method":"x"}', b'{"jsonrpc":"2.0"}', b""])
+def test_chatter_is_not_taken_for_speech(line: bytes) -> None:
+    assert not speaks(line)
+
+
+@pytest.mark.parametrize("line", SAMPLES)
+def test_a_line_of_the_dialect_is_taken_for_speech(line: str) -> None:
+    assert speaks(line.encode())
 
 
 @pytest.mark.parametrize(

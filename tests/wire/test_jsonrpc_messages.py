@@ -87,6 +87,7 @@ def test_what_has_no_place_in_the_bare_form_comes_back_too() -> None:
                 Thinking("", "sealed", redacted=True, provider="p"),
                 ToolCall("c1", "read", {}, invalid="{oops", state="s"),
                 ToolCall("c2", "read", {}, state='{"looks":"like"}'),
+                ToolCall("c3", "read", {}, state="providerMeta:{"),
             ),
             AT,
             "p",
@@ -97,6 +98,7 @@ def test_what_has_no_place_in_the_bare_form_comes_back_too() -> None:
             (
                 ToolResult("c1", "read", (Text("no"), Image("image/png", PNG)), is_error=True),
                 ToolResult("c2", "read", ()),
+                ToolResult("c3", "read", ()),
             ),
             LATER,
         ),
@@ -216,6 +218,24 @@ def test_an_image_that_cannot_be_shown_becomes_a_text_that_says_so() -> None:
     (message,) = back([{"content": "x", "blocks": [{"data": "!", "mimeType": "image/png"}]}])
     assert isinstance(message, UserMessage)
     assert isinstance(text := message.content[1], Text) and "undecodable" in text.text
+
+
+def test_messages_that_come_back_unchanged_get_back_what_could_not_be_sent() -> None:
+    image = Image("image/png", PNG)
+    user = UserMessage((Text("a"), image, Text("b")), AT)
+    results = ToolMessage((ToolResult("c", "edit", (Text("ok"),), details={"added": 3}), ToolResult("d", "x", ())), AT)
+    values = sent((user, results))
+    assert read_messages(values, (user, results)) == ((user, results), ())
+    for value in values:
+        del value["timestamp"]  # Go programs that know only the reference's keys leave out more than that
+    assert [getattr(message, "content", None) for message in read_messages(values, (user, results))[0]] == [
+        user.content,
+        None,
+    ]
+    values[0]["content"], values[1]["content"] = "other", [{"text": "other"}]
+    (changed, edited), _ = read_messages(values, (user, results))
+    assert isinstance(changed, UserMessage) and changed.content == (Text("other"), image)
+    assert isinstance(edited, ToolMessage) and edited.results[0] == ToolResult("c", "edit", (Text("other"),))
 
 
 def test_a_conversation_beyond_measure_is_read_in_part_and_that_is_said() -> None:

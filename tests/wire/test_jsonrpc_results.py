@@ -188,7 +188,15 @@ def test_a_large_image_is_not_sent_and_stands_for_itself_when_it_comes_back() ->
 
 
 @pytest.mark.parametrize(
-    "answer", [{"details": 7}, {"details": [1]}, {"content": 7}, {"content": [{"text": 7}]}, {"isError": 7}]
+    "answer",
+    [
+        {"details": 7},
+        {"details": [1]},
+        {"content": 7},
+        {"content": [{"text": 7}]},
+        {"isError": 7},
+        {"content": [{"text": "x"}] * 1025},
+    ],
 )
 def test_an_answer_that_cannot_be_used_is_refused(answer: Any) -> None:
     with pytest.raises(FrameError, match=r"details|content|isError"):

@@ -12,6 +12,12 @@ from hilt.model.contributions import ToolOutput
 from hilt.wire.frames_results import MODEL_TEXT_LIMIT
 
 
+def is_short(output: ToolOutput) -> bool:
+    """One text, as nearly always, that is surely not too long: a character has four bytes at most."""
+    content = output.content
+    return len(content) == 1 and type(content[0]) is Text and len(content[0].text) <= MODEL_TEXT_LIMIT // 4
+
+
 async def bounded(output: ToolOutput, tool: str, outputs: Path) -> ToolOutput:
     """The output as it is, unless its text is longer than a model should read."""
     texts = [block.text.encode(errors="replace") for block in output.content if isinstance(block, Text)]

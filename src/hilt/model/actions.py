@@ -1,4 +1,4 @@
-"""What a command asks the agent to do. One place applies them: `agent.session`."""
+"""What a command asks the agent to do. One place applies them: `agent.applying`."""
 
 from typing import Literal, TypeAlias
 
@@ -56,8 +56,34 @@ class SetJail(Struct, frozen=True, tag_field="action", tag="set_jail"):
     on: bool
 
 
+class ToggleStep(Struct, frozen=True, tag_field="action", tag="toggle_step"):
+    """Have every tool call wait for the user, or no longer."""
+
+
 class Rename(Struct, frozen=True, tag_field="action", tag="rename"):
     title: str
+
+
+class OpenSession(Struct, frozen=True, tag_field="action", tag="open_session"):
+    """Go on in another session, between turns."""
+
+    session: str
+    """Its id, the beginning of it, or its path."""
+
+
+class Branch(Struct, frozen=True, tag_field="action", tag="branch"):
+    """Go on from another entry of this session, between turns."""
+
+    entry: str
+    summary: str = ""
+    """What there is to say of the branch that is left."""
+
+
+class SetLabel(Struct, frozen=True, tag_field="action", tag="set_label"):
+    """Give an entry a name; an empty one takes it away."""
+
+    entry: str
+    label: str
 
 
 class ToolPrompt(Struct, frozen=True, tag_field="action", tag="tool_prompt"):
@@ -183,7 +209,11 @@ Action: TypeAlias = (
     | Undo
     | SetPermissions
     | SetJail
+    | ToggleStep
     | Rename
+    | OpenSession
+    | Branch
+    | SetLabel
     | ToolPrompt
     | OpenPanel
     | RenderPanel

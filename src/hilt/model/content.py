@@ -13,6 +13,10 @@ Args: TypeAlias = dict[str, Any]
 """A tool call's arguments: the one place, with JSON Schema, where free-form JSON is right."""
 
 
+BY_EXTENSION = "providerMeta:"
+"""How the `state` of a call begins that an extension's model made: no adapter of ours may send it as its own."""
+
+
 class Text(Struct, frozen=True, tag_field="type", tag="text"):
     text: str
 

@@ -74,6 +74,8 @@ class ToolCalled(Struct, frozen=True, tag_field="type", tag="tool_call"):
     """Who made the call, when it was an extension and not the model."""
     invalid: str = ""
     """What the model wrote in place of arguments, when that was not a JSON object."""
+    known: bool = True
+    """Whether there is such a tool, as far as is known when it is called."""
 
 
 class TurnEnded(Struct, frozen=True, tag_field="type", tag="turn_end"):
@@ -100,6 +102,10 @@ class ToolResultAdded(Struct, frozen=True, tag_field="type", tag="tool_result"):
     args: Args = {}
     """What it ran with, or would have."""
     invalid: str = ""
+    details: dict[str, Any] = {}
+    """Facts for screens and programs; never sent to the model."""
+    changed_by: tuple[str, ...] = ()
+    """The extensions that changed the result before anybody saw it, in order."""
 
 
 class Done(Struct, frozen=True, tag_field="type", tag="done"):

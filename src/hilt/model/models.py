@@ -29,6 +29,15 @@ class ModelInfo(Struct, frozen=True):
     price: Price | None = None
     """None when nobody knows: such a model costs 0 and hilt says so once."""
     base_url: str = ""
+    api: str = ""
+    """The language in which it is spoken to; empty where that is its provider's own."""
+    extension: str = ""
+    """Who answers for it; empty for the built-in adapters."""
+
+    @property
+    def spoken(self) -> str:
+        """The API by which an extension claims it."""
+        return self.api or self.provider
 
 
 def priced(usage: Usage, model: ModelInfo) -> Usage:

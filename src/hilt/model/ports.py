@@ -37,6 +37,8 @@ class PermissionRequest(Struct, frozen=True):
     """The interceptors that changed what the model asked for."""
     unchecked_by: tuple[str, ...] = ()
     """The guards that gave no verdict, each with the reason; the question is then whether to go on without them."""
+    step: bool = False
+    """Asked because the user wants to see every call, not because of what this one does."""
 
 
 Scope: TypeAlias = Literal["once", "tool", "prefix", "session"]

@@ -58,6 +58,8 @@ class AgentTask(Struct, frozen=True):
     tools: ToolChoice = "background_safe"
     model: str = ""
     max_turns: int = 30
+    seconds: float = 300.0
+    """How long it may take; then what there is of it is the answer."""
 
 
 class AgentReport(Struct, frozen=True):
@@ -121,6 +123,8 @@ class ModelListing(Struct, frozen=True):
     reasoning: bool = False
     cost_input: float = 0.0
     cost_output: float = 0.0
+    extension: str = ""
+    """Who answers for it; empty for the built-in adapters."""
 
 
 class ModelOverride(Struct, frozen=True):

@@ -11,7 +11,17 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from hilt.model.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock, text_of
+from hilt.model.content import (
+    BY_EXTENSION,
+    AssistantBlock,
+    Image,
+    ResultBlock,
+    Text,
+    Thinking,
+    ToolCall,
+    UserBlock,
+    text_of,
+)
 from hilt.model.conversation import (
     AssistantMessage,
     Message,
@@ -153,7 +163,7 @@ def _own_blocks(message: AssistantMessage, provider: str, model: str) -> list[As
     blocks: list[AssistantBlock] = []
     for block in message.content:
         if isinstance(block, ToolCall):
-            ours = own and message.provider in ("", provider)
+            ours = own and message.provider in ("", provider) and not block.state.startswith(BY_EXTENSION)
             blocks.append(block if ours or not block.state else structs.replace(block, state=""))
         elif isinstance(block, Thinking):
             if own and block.provider == provider:

@@ -260,7 +260,9 @@ def _written(line: _Line, what: str) -> bytes:
         try:
             written = _encoder.encode(line)
             if b"null" in written:
-                pack(msgspec.to_builtins(free, builtin_types=(Raw,)))  # the encoder writes null for NaN, and this refuses it
+                pack(
+                    msgspec.to_builtins(free, builtin_types=(Raw,))
+                )  # the encoder writes null for NaN, and this refuses it
         except UnicodeEncodeError:
             written = _encoder.encode(_with(line, pack(msgspec.to_builtins(_free(line), builtin_types=(Raw,)))))
     except RecursionError:

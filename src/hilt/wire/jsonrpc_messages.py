@@ -6,16 +6,15 @@ the bare form has no place for, so that a message which comes back as it was sen
 takes bare and wrapped messages (`{"type", "data"}`) alike, and what cannot be read is reported, not dropped.
 """
 
-import binascii
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from hilt.errors import FrameError
-from hilt.model.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, text_of
+from hilt.model.content import AssistantBlock, Image, ToolCall, text_of
 from hilt.model.conversation import (
     AssistantMessage,
     Message,
@@ -26,27 +25,19 @@ from hilt.model.conversation import (
     UserMessage,
     now,
 )
-from hilt.wire.frames import pack
-from hilt.wire.frames_repair import UNREADABLE
-from hilt.wire.frames_results import image_of
 from hilt.wire.jsonrpc_bare import (
-    AnyBlock,
     AnyMessage,
     AssistantExtra,
     Bare,
     BareAssistant,
     BareToolResult,
     BareUser,
-    ImageBlock,
     MessageUsage,
-    TextBlock,
-    ThinkingBlock,
-    ThinkingExtra,
-    ToolCallBlock,
     UserExtra,
     Wrapped,
     Wrapper,
 )
+from hilt.wire.jsonrpc_blocks import assistant_block, image_block, read_blocks, result_block, spoken, text_or_image
 from hilt.wire.jsonrpc_reading import shaped
 
 UNNAMED = "hilt"
@@ -54,11 +45,7 @@ UNNAMED = "hilt"
 
 MESSAGES_LIMIT = 10_000
 BLOCKS_LIMIT = 50_000
-BLOCKS_OF_ONE = 4096
-"""What is read of a conversation, and of one message: reading more would hold up everyone else."""
-
-_META = "providerMeta:"
-"""What the state of a tool call begins with when it is a provider extension's own."""
+"""What is read of a conversation: reading more would hold up everyone else."""
 
 _STOPS: dict[StopReason, str] = {
     "end": "stop",
@@ -94,8 +81,11 @@ def wrapped(messages: Iterable[Message]) -> tuple[Wrapped, ...]:
     return tuple(Wrapped(str(part.__struct_config__.tag), part) for part in bare(messages))
 
 
-def read_messages(values: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
-    """Messages, and what is wrong with those that are not among them."""
+def read_messages(values: Iterable[Any], known: Iterable[Message] = ()) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """Messages, and what is wrong with those that are not among them.
+
+    What is still as the `known` ones were sent gets back from them what the bare form cannot carry.
+    """
     messages: list[Message] = []
     problems: list[str] = []
     blocks = 0
@@ -110,7 +100,7 @@ def read_messages(values: Iterable[Any]) -> tuple[tuple[Message, ...], tuple[str
             continue
         blocks += _length(message)
         messages.append(message)
-    return tuple(_gathered(messages)), tuple(problems)
+    return tuple(_reunited(_gathered(messages), known)), tuple(problems)
 
 
 def read_message(value: Any) -> Message:
@@ -152,19 +142,35 @@ def _gathered(messages: Iterable[Message]) -> Iterator[Message]:
         yield ToolMessage(tuple(results), first.time)
 
 
+def _reunited(messages: Iterable[Message], known: Iterable[Message]) -> Iterator[Message]:
+    """Give tool results their facts again, and a user's words and images their order."""
+    users: dict[Bare, UserMessage] = {}
+    results: dict[Bare, ToolResult] = {}
+    for message in known:
+        if isinstance(message, ToolMessage):
+            results |= {_result_part(result): result for result in message.results}
+        elif isinstance(message, UserMessage):
+            users[_user_part(message)] = message
+    for message in messages:
+        if isinstance(message, ToolMessage) and results:
+            found = (results.get(_result_part(result), result) for result in message.results)
+            yield ToolMessage(tuple(found), message.time)
+        elif isinstance(message, UserMessage) and (same := users.get(_user_part(message))):
+            yield structs.replace(message, content=same.content)
+        else:
+            yield message
+
+
 def _parts(message: Message) -> tuple[Bare, ...]:
     time = timestamp(message.time)
     match message:
         case UserMessage():
-            images = tuple(_image(block) for block in message.content if isinstance(block, Image))
-            extra = UserExtra(message.summary, message.extension) if message.summary or message.extension else UNSET
-            text = text_of(message.content, "\n")
-            return (BareUser(content=text, blocks=images, timestamp=time, hilt=extra),)
+            return (_user_part(message, time),)
         case AssistantMessage():
             usage = message.usage
             return (
                 BareAssistant(
-                    content=tuple(map(_assistant_block, message.content)),
+                    content=tuple(map(assistant_block, message.content)),
                     model=message.model,
                     provider=message.provider or ("" if message.model else UNNAMED),
                     usage=MessageUsage(usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cost_usd),
@@ -175,48 +181,23 @@ def _parts(message: Message) -> tuple[Bare, ...]:
                 ),
             )
         case ToolMessage():
-            return tuple(
-                BareToolResult(
-                    tool_call_id=result.call_id,
-                    tool_name=result.name,
-                    content=tuple(map(_result_block, result.content)),
-                    is_error=result.is_error,
-                    timestamp=time,
-                )
-                for result in message.results
-            )
+            return tuple(_result_part(result, time) for result in message.results)
 
 
-def _assistant_block(block: AssistantBlock) -> TextBlock | ThinkingBlock | ToolCallBlock:
-    match block:
-        case Text():
-            return TextBlock(block.text)
-        case Thinking():
-            extra = ThinkingExtra(block.state, block.id, block.redacted, block.provider)
-            return ThinkingBlock(block.text, UNSET if extra == ThinkingExtra() else extra)
-        case ToolCall():
-            return ToolCallBlock(block.id, block.name, block.args, _provider_meta(block))
+def _user_part(message: UserMessage, time: str = "") -> BareUser:
+    images = tuple(image_block(block) for block in message.content if isinstance(block, Image))
+    extra = UserExtra(message.summary, message.extension) if message.summary or message.extension else UNSET
+    return BareUser(content=text_of(message.content, "\n"), blocks=images, timestamp=time, hilt=extra)
 
 
-def _provider_meta(call: ToolCall) -> dict[str, Any]:
-    own = {"invalid": call.invalid} if call.invalid else {}
-    meta: dict[str, Any] = {}
-    try:
-        if call.state.startswith(_META):
-            meta = msgspec.json.decode(call.state.removeprefix(_META), type=dict[str, Any])
-        elif call.state:
-            own["state"] = call.state
-    except UNREADABLE:
-        own["state"] = call.state  # it only looked like one
-    return {**meta, "hilt": own} if own else meta
-
-
-def _result_block(block: ResultBlock) -> TextBlock | ImageBlock:
-    return TextBlock(block.text) if isinstance(block, Text) else _image(block)
-
-
-def _image(image: Image) -> ImageBlock:
-    return ImageBlock(binascii.b2a_base64(image.data, newline=False).decode(), image.mime_type)
+def _result_part(result: ToolResult, time: str = "") -> BareToolResult:
+    return BareToolResult(
+        tool_call_id=result.call_id,
+        tool_name=result.name,
+        content=tuple(map(result_block, result.content)),
+        is_error=result.is_error,
+        timestamp=time,
+    )
 
 
 def _role(said: str, message: AnyMessage) -> Role:
@@ -232,13 +213,13 @@ def _role(said: str, message: AnyMessage) -> Role:
 
 
 def _user(message: AnyMessage) -> UserMessage:
-    blocks = (*_blocks(message.content, "content"), *_blocks(message.blocks, "blocks"))
+    blocks = (*read_blocks(message.content, "content"), *read_blocks(message.blocks, "blocks"))
     extra = shaped(message.hilt, UserExtra)
-    return UserMessage(tuple(map(_text_or_image, blocks)), _time(message.timestamp), extra.summary, extra.extension)
+    return UserMessage(tuple(map(text_or_image, blocks)), _time(message.timestamp), extra.summary, extra.extension)
 
 
 def _assistant(message: AnyMessage) -> AssistantMessage:
-    content = tuple(_said(block) for block in _blocks(message.content, "content"))
+    content = tuple(spoken(block) for block in read_blocks(message.content, "content"))
     shown = shaped(message.hilt, AssistantExtra).shown
     return AssistantMessage(
         content,
@@ -255,7 +236,7 @@ def _assistant(message: AnyMessage) -> AssistantMessage:
 def _tool_result(message: AnyMessage) -> ToolMessage:
     if not message.tool_call_id:
         raise FrameError("`toolCallId` is missing")
-    content = tuple(_text_or_image(block) for block in _blocks(message.content, "content"))
+    content = tuple(text_or_image(block) for block in read_blocks(message.content, "content"))
     result = ToolResult(message.tool_call_id, message.tool_name, content, message.is_error)
     return ToolMessage((result,), _time(message.timestamp))
 
@@ -264,58 +245,6 @@ def _stop(said: str, content: Iterable[AssistantBlock]) -> StopReason:
     """Where none is given, or one that nobody knows, the content tells."""
     calls = any(isinstance(block, ToolCall) for block in content)
     return _REASONS.get(said, "tool_use" if calls else "end")
-
-
-def _said(block: AnyBlock) -> AssistantBlock:
-    if block.type in ("tool_call", "toolCall", "tool_use") or block.id or block.name:
-        return _call(block)
-    if block.type == "thinking" or block.thinking:
-        extra = shaped(block.hilt, ThinkingExtra)
-        return Thinking(block.thinking, extra.state, extra.id, extra.redacted, extra.provider)
-    if block.mime_type or block.type == "image":
-        raise FrameError("`content`: an assistant's message cannot have an image")
-    return Text(block.text)
-
-
-def _call(block: AnyBlock) -> ToolCall:
-    if not block.name:
-        raise FrameError("`content`: a tool call has no `name`")
-    if not isinstance(args := {} if block.arguments is None else block.arguments, dict):
-        raise FrameError(f"`content`: the `arguments` of {block.name[:64]!r} must be an object")
-    meta = block.provider_meta if isinstance(block.provider_meta, dict) else {}
-    own = meta.get("hilt")
-    own = own if isinstance(own, dict) else {}
-    foreign = {key: value for key, value in meta.items() if key != "hilt"}
-    state = _META + bytes(pack(foreign)).decode() if foreign else own.get("state", "")
-    invalid = own.get("invalid", "")
-    if not isinstance(state, str) or not isinstance(invalid, str):
-        raise FrameError(f"`content`: `providerMeta.hilt` of {block.name[:64]!r} must have strings only")
-    return ToolCall(block.id, block.name, args, invalid, state)
-
-
-def _blocks(content: Any, member: str) -> list[AnyBlock]:
-    match content:
-        case None | "":
-            return []
-        case str():
-            return [AnyBlock("text", content)]
-        case list() if len(content) > BLOCKS_OF_ONE:
-            raise FrameError(f"`{member}` has {len(content):,} blocks; {BLOCKS_OF_ONE:,} is the limit")
-        case list():
-            return [_block(value, f"{member}[{index}]") for index, value in enumerate(content)]
-    raise FrameError(f"`{member}` must be a text or a list of blocks")
-
-
-def _block(value: Any, place: str) -> AnyBlock:
-    try:
-        return AnyBlock("text", value) if isinstance(value, str) else shaped(value, AnyBlock)
-    except FrameError as error:
-        raise FrameError(f"`{place}`: {error.message}") from None
-
-
-def _text_or_image(block: AnyBlock) -> Text | Image:
-    mime_type = block.mime_type or block.mime
-    return image_of(mime_type, block.data, "an extension") if mime_type else Text(block.text)
 
 
 def _usage(usage: MessageUsage | None) -> Usage:

@@ -16,7 +16,7 @@ from hilt.model.content import Image, ResultBlock, Text
 from hilt.model.contributions import Finished, ToolOutput
 from hilt.wire import frames_results
 from hilt.wire import frames_types as frames
-from hilt.wire.frames_results import image_of, result_summary
+from hilt.wire.frames_results import BLOCK_LIMIT, MODEL_TEXT_LIMIT, NO_CONTENT, image_of, result_summary
 from hilt.wire.jsonrpc_reading import shaped
 from hilt.wire.jsonrpc_services import ExecuteToolResult
 from hilt.wire.jsonrpc_types import Block, InterceptorAfter, InterceptorAfterResult, ToolExecuteResult
@@ -37,7 +37,7 @@ def tool_output(result: ToolExecuteResult, extension: str, tool: str) -> ToolOut
     if len(content) == 1 and not result.error_code and content[0].type == "text":
         text = content[0].text
         # A character has four bytes at most.
-        if 0 < len(text) <= frames_results.MODEL_TEXT_LIMIT // 4:
+        if 0 < len(text) <= MODEL_TEXT_LIMIT // 4:
             return ToolOutput((Text(text),), result.is_error)
     is_error = result.is_error or bool(result.error_code)
     sent = frames.ToolResult("", tuple(map(_sent, result.content)), is_error)
@@ -95,7 +95,7 @@ def _coded(output: ToolOutput, code: str, hint: str) -> ToolOutput:
     if not isinstance(first, Text):
         first, rest = Text(""), output.content
     if not first.text.startswith(_CODED):
-        said = "" if first.text == frames_results.NO_CONTENT else first.text
+        said = "" if first.text == NO_CONTENT else first.text
         text = f"{_CODED}{code}] {said}".rstrip() + (f"\nhint: {hint}" if hint else "")
         output = structs.replace(output, content=(Text(text), *rest))
     details = {**output.details, "error_code": code} | ({"error_hint": hint} if hint else {})
@@ -143,11 +143,13 @@ def _changed(content: tuple[ResultBlock, ...], value: Any, member: str) -> tuple
         return (*before, Text(value), *images[len(before) :])
     if not isinstance(value, list):
         raise FrameError(f"`{member}` must be a text or a list of blocks")
+    if len(value) > BLOCK_LIMIT:
+        raise FrameError(f"`{member}` has {len(value):,} blocks; {BLOCK_LIMIT:,} is the limit")
     try:
         blocks: tuple[Block, ...] = shaped(value, tuple[Block, ...])
     except FrameError as error:
         raise FrameError(f"`{member}`: {error.message}") from None
-    return tuple(_block(block, content) for block in blocks[: frames_results.BLOCK_LIMIT])
+    return tuple(_block(block, content) for block in blocks)
 
 
 def _block(block: Block, content: tuple[ResultBlock, ...]) -> ResultBlock:

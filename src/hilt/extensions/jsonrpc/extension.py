@@ -15,7 +15,7 @@ from hilt.extensions.extension import Extension, Keeper
 from hilt.extensions.jsonrpc.tongue import JsonRpcTongue
 from hilt.extensions.methods.methods import Methods
 from hilt.extensions.peer import Id, Pending, Purpose
-from hilt.extensions.results import bounded
+from hilt.extensions.results import bounded, is_short
 from hilt.model.actions import Action, Noop
 from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.verdicts import Question, Verdict
@@ -129,7 +129,7 @@ class JsonRpcExtension(Extension):
             return ToolOutput.of(
                 f"extension {self.name}/{tool} gave an unusable answer: {error.message}", is_error=True
             )
-        return await bounded(output, tool, self.house.places.outputs)
+        return output if is_short(output) else await bounded(output, tool, self.house.places.outputs)
 
     def _leave(self, pending: Pending, *, detached: bool) -> None:
         """Nobody waits for the result any more. One that is detached goes on with its work all the same."""

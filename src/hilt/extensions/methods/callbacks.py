@@ -8,6 +8,7 @@ from hilt.errors import ExtensionError, ExtensionFailure, ExtensionProtocolError
 from hilt.extensions.capabilities import needed_to_amend
 from hilt.extensions.extension import Extension
 from hilt.extensions.peer import Pending
+from hilt.extensions.results import bounded, is_short
 from hilt.model.contributions import Finished, ToolOutput, Transformed
 from hilt.model.conversation import Message
 from hilt.model.verdicts import Block, Question, Verdict
@@ -74,7 +75,9 @@ class Callbacks:
         except FrameError as error:
             raise self._unusable(what, error.message) from None
         self._extension.capabilities.require(*needed_to_amend(finished.output, output))
-        return output
+        if output == finished.output or is_short(output):
+            return output
+        return await bounded(output, finished.tool_name, self._extension.house.places.outputs)
 
     # Hooks and others
 
@@ -92,7 +95,7 @@ class Callbacks:
     async def compact(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         params = wire.Compact(wrapped(messages))
         result = await self.ask("compact/execute", params, wire.CompactResult, "its compactor", PATIENCE)
-        compacted, problems = read_messages(result.messages)
+        compacted, problems = read_messages(result.messages, messages)
         if problems:
             raise self._unusable("its compactor", "; ".join(problems[:3]))
         return compacted

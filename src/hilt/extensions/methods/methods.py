@@ -37,10 +37,10 @@ class Methods:
 
     def notice(self, method: str, params: Raw | UnsetType) -> None:
         extension = self._extension
-        if method.startswith("register/"):
-            self.register(method, params)
-        elif method == "provider/delta":
+        if method == "provider/delta":
             self._report(self.streams.delta(params))
+        elif method.startswith("register/"):
+            self.register(method, params)
         elif method in ACTIONS:
             try:
                 extension.do(action(method, params))

@@ -26,7 +26,7 @@ from hilt.wire.jsonrpc_reading import read
 _SILENCE = 300.0
 """Seconds without a word after which an answer is given up."""
 _LONGEST = 3600.0
-_HIGH, _LOW = 1024, 256
+_HIGH = 1024
 """Pieces that wait to be shown; beyond that the extension waits, too."""
 
 
@@ -49,8 +49,10 @@ class Streams:
         )
         stream = self._open[request_id] = _Stream(extension, pending)
         try:
-            async for delta in stream.deltas():
-                yield delta
+            while await stream.some():
+                while stream.waiting:
+                    yield stream.waiting.popleft()
+                stream.taken()
             yield self._completed(await pending.future)
         except ExtensionError as error:
             raise self._failure(error) from error
@@ -95,7 +97,8 @@ class _Stream:
         self._extension = extension
         self._pending = pending
         self._pieces = Deltas()
-        self._waiting: deque[Delta] = deque()
+        self.waiting: deque[Delta] = deque()
+        """Pieces that came and were not read yet."""
         self._news = asyncio.Event()
         self._error = ""
         pending.future.add_done_callback(self._wake)
@@ -105,25 +108,25 @@ class _Stream:
         if isinstance(pieces, StreamFailed):
             self._error = pieces.message
         else:
-            self._waiting.extend(pieces)
+            self.waiting.extend(pieces)
         self._extension.peer.extend(self._pending)
         self._news.set()
-        if len(self._waiting) >= _HIGH:
+        if len(self.waiting) >= _HIGH:
             self._extension.brake.hold(self)
 
-    async def deltas(self) -> AsyncGenerator[Delta, None]:
-        """All that came before the answer. The answer ends them, and so does an error."""
-        while True:
-            while self._waiting:
-                yield self._waiting.popleft()
-                if len(self._waiting) <= _LOW:
-                    self._extension.brake.release(self)
+    async def some(self) -> bool:
+        """Wait until there are some; False when the answer itself has come. Raises `Unavailable`."""
+        while not self.waiting:
             if self._error:
                 raise Unavailable(f"extension {self._extension.name}: {self._error}")
             if self._pending.future.done():
-                return
+                return False
             self._news.clear()
             await self._news.wait()
+        return True
+
+    def taken(self) -> None:
+        self._extension.brake.release(self)
 
     def close(self) -> None:
         """Nobody reads any more: an answer that has not come is given up."""

@@ -5,16 +5,13 @@ which it cancels with the asker, and writes down the outcome.
 """
 
 import asyncio
-from itertools import count
 from typing import Any
 
 from msgspec import Raw, UnsetType
 
 from hilt.errors import FrameError, HiltError, ServiceFault
-from hilt.extensions.capabilities import Capabilities
-from hilt.extensions.services.asking import INTERNAL, METHOD_NOT_FOUND, Asker, Backing, Deliver, Service
+from hilt.extensions.services.asking import INTERNAL, METHOD_NOT_FOUND, Asker, Backing, Service
 from hilt.packages.members import quoted
-from hilt.packages.permissions import Permissions
 
 
 class Services:
@@ -54,20 +51,3 @@ class Services:
         except HiltError as error:
             about = f"{service.failing}: " if service.failing else ""
             raise ServiceFault(INTERNAL, f"{about}{error.message}", hint=error.hint) from error
-
-
-class Client:
-    """The services for a program that drives the agent in the user's place: it may do all of it."""
-
-    def __init__(self, services: Services, name: str, deliver: Deliver) -> None:
-        self._services = services
-        everything = Capabilities(Permissions(consented=True), name)
-        self._asker = Asker(name, everything, deliver=deliver, new_id=count(1).__next__)
-
-    async def answer(self, method: str, params: Raw | UnsetType) -> Any:
-        """As `Services.answer`."""
-        return await self._services.answer(method, params, self._asker)
-
-    def leave(self) -> None:
-        """It is gone, and so is what it subscribed to."""
-        self._asker.leave()

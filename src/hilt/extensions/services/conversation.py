@@ -25,7 +25,7 @@ async def messages(backing: Backing, _: Empty, __: Asker) -> ConversationMessage
 
 async def set_messages(backing: Backing, params: SetConversationMessages, asker: Asker) -> Empty:
     """All of them or none: a message that cannot be read would be lost without anyone's knowing."""
-    wanted, problems = read_messages(params.messages)
+    wanted, problems = read_messages(params.messages, backing.facilities.conversation.messages())
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ServiceFault(INVALID_REQUEST, f"setConversationMessages: {problems[0]}{more}")
