@@ -14,13 +14,16 @@ from hilt.agent.interception import Bench, GuardRules, consult
 from hilt.agent.permissions import Permissions
 from hilt.agent.schema import problems
 from hilt.extensions.agent import House, Places
-from hilt.extensions.surroundings import Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.extensions.memory import Memory
+from hilt.extensions.surroundings import Surroundings
 from hilt.model.actions import Action
-from hilt.model.content import Text
+from hilt.model.content import Text, text_of
 from hilt.model.contributions import Invocation, ToolOutput
+from hilt.model.conversation import user_text
 from hilt.model.events import Event, TurnStarted
+from hilt.model.models import ModelInfo
+from hilt.model.stream import Completed, ModelRequest
 from hilt.model.verdicts import Question
 from hilt.packages.finder import Finder
 from hilt.packages.trust.screening import Gate
@@ -63,6 +66,14 @@ class Hilt:
         question = Question("tool_call", tool_id=str(next(self._ids)), tool_name="echo", tool_args=args)
         ruling = await consult(self._snapshot.guards("tool_call"), question, self._bench)
         return ruling.question.tool_args
+
+    async def stream(self, api: str) -> str:
+        """Have the provider of this API answer; the text of its message."""
+        request = ModelRequest(ModelInfo("m", "p"), "", (user_text("go"),))
+        async for item in self._snapshot.sources[api].offer.stream(request):
+            if isinstance(item, Completed):
+                return text_of(item.content)
+        raise AssertionError("no end")
 
     async def emit(self, step: int) -> None:
         await self._host(TurnStarted(step))

@@ -4,6 +4,7 @@ An extension has one tool, which carries the extension's own name.
 """
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 HERE = Path(__file__).parent
 
@@ -20,6 +22,7 @@ HERE = Path(__file__).parent
 class Program:
     name: str
     argv: tuple[str, ...]
+    dialect: Literal["frames", "jsonrpc"] = "frames"
 
 
 @contextmanager
@@ -54,6 +57,13 @@ def write_manifest(program: Program, folder: Path) -> Path:
     home = folder / program.name
     home.mkdir()
     executable, *args = program.argv
+    if program.dialect == "jsonrpc":
+        # Its manifest has no arguments.
+        script = home / "run"
+        script.write_text(f"#!/bin/sh\n# PIGLET_FD\nexec {shlex.join(program.argv)}\n")
+        script.chmod(0o755)
+        (home / "manifest.yaml").write_text(f"name: {program.name}\nversion: '1'\nruntime: ./run\n")
+        return home
     manifest = {"name": program.name, "version": "1", "exec": executable, "args": args}
     (home / "extension.json").write_text(json.dumps(manifest))
     return home

@@ -2,6 +2,7 @@
 
 import calls
 import channel
+import dialects
 import fanout
 import interception
 import large
@@ -11,7 +12,7 @@ import session_log
 import starting
 import startup
 
-SUITES = (startup, session_log, channel, calls, mcp_sdk, starting, interception, fanout, memory, large)
+SUITES = (startup, session_log, channel, calls, dialects, mcp_sdk, starting, interception, fanout, memory, large)
 
 if __name__ == "__main__":
     for suite in SUITES:

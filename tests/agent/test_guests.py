@@ -11,8 +11,8 @@ from msgspec import structs
 
 from hilt.agent.activation import ACTIVATE
 from hilt.agent.guests import Guests
+from hilt.agent.parts import NoExtensions
 from hilt.agent.permissions import Permissions
-from hilt.agent.session import NoExtensions
 from hilt.errors import UsageError
 from hilt.model.actions import (
     Action,
@@ -167,8 +167,7 @@ async def test_what_is_submitted_during_a_turn_waits_for_its_end(tmp_path: Path)
 
 
 async def test_a_single_prompt_holds_nothing_that_extensions_add(tmp_path: Path) -> None:
-    async with extended(tmp_path) as it:
-        it.session.parts = structs.replace(it.session.parts, one_shot=True)
+    async with extended(tmp_path, one_shot=True) as it:
         await submit(it)
         assert await it.warned("extension ext", "single prompt")
         assert not it.session.busy and it.of(PromptSubmitted) == []
@@ -305,7 +304,7 @@ async def test_a_call_whose_caller_has_lost_interest_ends_and_is_on_record(tmp_p
         (result,) = it.of(ToolResultAdded)
         assert (result.status, result.is_error) == ("cancelled", True)
         assert [note["status"] for note in it.notes("extension_call")] == ["cancelled"]
-        assert not it.session._stops
+        assert not len(it.session.stops)
 
 
 async def test_a_stop_ends_calls_of_extensions_with_an_answer(tmp_path: Path) -> None:

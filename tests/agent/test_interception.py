@@ -45,6 +45,7 @@ from hilt.model.verdicts import (
 )
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import OwnedInterceptor, Owner
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import NoteRecord, new_meta
 from support.agent import MODEL, calls, echo, says, tool
@@ -148,7 +149,7 @@ class Court:
         self.log = SessionLog.in_memory(new_meta("/project", MODEL.provider, MODEL.id))
         self.events: list[Event] = []
         permissions = Permissions("ask", Somebody()) if attended else Permissions("yolo")
-        self.bench = Bench(rules or GuardRules(), self.log, self._told, permissions)
+        self.bench = Bench(rules or GuardRules(), Journal(self.log), self._told, permissions)
         self._recorded_first = True
 
     async def _told(self, event: Event) -> None:

@@ -11,19 +11,22 @@ import pytest
 from hilt.agent.retry import RetryPolicy
 from hilt.errors import Unavailable
 from hilt.model.content import Text, text_of
-from hilt.model.contributions import Invocation, ToolOutput
+from hilt.model.contributions import Invocation, PromptSection, ToolOutput
 from hilt.model.conversation import AssistantMessage, ToolMessage, UserMessage
 from hilt.model.events import (
     AssistantMessageAdded,
     Done,
     Failed,
     Retrying,
+    RunStarted,
+    StepLimitReached,
     ToolCalled,
     ToolProgressed,
     ToolResultAdded,
     TurnEnded,
     TurnStarted,
     UsageReported,
+    UserMessageAdded,
 )
 from hilt.model.stream import Completed, ModelRequest, StreamItem, TextDelta, ThinkingDelta, ToolUseStart
 from support.agent import DEADLINE, calls, echo, running, says, script, tool
@@ -126,7 +129,33 @@ async def test_the_step_limit_ends_the_turn_and_says_its_number(tmp_path: Path) 
         assert outcome.stop == "error" and outcome.error == "max steps (3) exceeded"
         assert len(harness.of(TurnStarted)) == 3
         assert [failed.code for failed in harness.of(Failed)] == ["step_limit"]
+        assert harness.of(StepLimitReached) == [StepLimitReached(3, 3)]
         assert harness.kinds()[-1] == "done"
+
+
+async def test_a_run_is_announced_once_with_what_the_model_is_going_to_be_told(tmp_path: Path) -> None:
+    model = script(tmp_path, calls(("echo", {})), says("one"), says("two"))
+    section = PromptSection("House rules", "Be kind.")
+    async with running(model, tool("echo", echo), tool("other", echo), section) as harness:
+        await harness.say("first")
+        await harness.say("second")
+        first, second = harness.of(RunStarted)
+        kinds = [type(event) for event in harness.events]
+    system = "be brief\n\n# House rules\n\nBe kind."
+    assert first == RunStarted("first", system, tools=2, history=0)
+    assert second == RunStarted("second", system, tools=2, history=4)
+    assert kinds.index(UserMessageAdded) < kinds.index(RunStarted) < kinds.index(TurnStarted)
+
+
+async def test_an_observer_can_tell_unknown_tools_and_sees_the_details_of_results(tmp_path: Path) -> None:
+    async def detailed(_: Invocation) -> ToolOutput:
+        return ToolOutput.of("ok", added=3)
+
+    model = script(tmp_path, calls(("t", {}), ("unknown", {})), says("ok"))
+    async with running(model, tool("t", detailed)) as harness:
+        await harness.say("go")
+        assert [(event.name, event.known) for event in harness.of(ToolCalled)] == [("t", True), ("unknown", False)]
+        assert [event.details for event in harness.of(ToolResultAdded)] == [{"added": 3}, {}]
 
 
 async def test_a_reply_cut_off_at_the_output_limit_runs_none_of_its_calls(tmp_path: Path) -> None:

@@ -105,7 +105,8 @@ def test_text_in_a_manifest_cannot_pass_for_a_line_of_what_is_shown(site: ExtSit
     lines = done.err.splitlines()
     assert "            |   sandbox   strict" in lines and "            |   may       nothing‹U+001B›[1A'" in lines
     assert [line for line in lines if line.startswith("  may  ")] == [
-        "  may       full access: it may do whatever you may (its manifest has no list of permissions)"
+        "  may       full access: it may do whatever you may, have your keys for every provider, and read and change "
+        "the conversation (its manifest has no list of permissions)"
     ]
 
 
@@ -198,16 +199,6 @@ def test_what_was_revoked_is_only_told_as_what_it_may_not(site: ExtSite) -> None
         "  may not   use the network  [net]  (you revoked it)",
         "  may not   read files in /a  [fs.read:/a]  (you revoked it)",
     ]
-
-
-def test_one_that_this_version_cannot_run_says_so_before_it_is_installed(site: ExtSite) -> None:
-    place = site.folder / "pig"
-    place.mkdir()
-    (place / "manifest.yaml").write_text("name: pig\nruntime: python\nentry: main.py\n")
-    (place / "main.py").touch()
-    done = site.ext("install", str(place), "--yes")
-
-    assert "wrong     it speaks the jsonrpc dialect, which this version of hilt does not speak yet" in done.err
 
 
 def test_choices_that_cannot_be_kept_are_told_before_anything_is_installed(site: ExtSite) -> None:

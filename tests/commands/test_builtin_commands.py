@@ -82,6 +82,31 @@ def test_a_session_is_exported_imported_and_forked_from_inside(tmp_path: Path) -
         assert "nosuch" in refused(rpc, "session", "import nosuch")
 
 
+def test_another_session_and_another_branch_are_gone_on_with_from_inside(tmp_path: Path) -> None:
+    hilt = Hilt(tmp_path)
+    with hilt.rpc(*hilt.script(says("hello"))) as rpc:
+        rpc.prompt("the first")
+    [first] = hilt.sessions()
+    with hilt.rpc(*hilt.script(says("good day"), says("again"))) as rpc:
+        rpc.prompt("the second")
+        rpc.rest()
+        opened = rpc.ask("command", name="session", args=f"open {first.stem}")
+        assert opened["data"] == {"action": "open_session", "session": first.stem}
+        state = rpc.ask("get_state")["data"]
+        assert (state["session"]["path"], state["message_count"]) == (str(first.resolve()), 2)
+        assert [line for line in rpc.lines if line["type"] == "state"][-1]["session"] == state["session"]["id"]
+        entry = rpc.ask("session_tree")["data"]["tree"][0]["id"]
+        assert rpc.ask("command", name="session", args=f"label {entry} the beginning")["success"]
+        assert rpc.ask("command", name="session", args=f"branch {entry} not needed")["success"]
+        rpc.prompt("differently")
+        lines = shown(rpc, "session", "tree").split("\n")
+        assert lines[0].endswith("user: the first  [the beginning]")
+        assert lines[-1].endswith("assistant: hello  (left: not needed)")
+        assert "nosuch" in refused(rpc, "session", "branch nosuch")
+        assert "nosuch" in refused(rpc, "session", "open nosuch")
+        assert "not among" in refused(rpc, "session", f"open {__file__}")
+
+
 def test_a_command_used_wrongly_says_how_it_is_used(tmp_path: Path) -> None:
     hilt = Hilt(tmp_path)
     with hilt.rpc(*hilt.script(says("hello"))) as rpc:

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from docs.fences import ROOT, fences_of
-from hilt.agent.session import NoExtensions
+from hilt.agent.parts import NoExtensions
 from hilt.cli import ext, narrowing
-from hilt.cli.config import Config, Guards, Retry
+from hilt.cli.config import Background, Config, Guards, Retry
 from hilt.cli.ext.listing import Row
 from hilt.cli.home import Home
 from hilt.cli.wanted import PROJECT_PLACES
@@ -22,7 +22,7 @@ from hilt.context.skills import Skill
 from hilt.frontends.encode import event_json
 from hilt.model.contributions import Tool
 from hilt.model.conversation import StopReason, Usage
-from hilt.model.events import Event, PromptSubmitted, TrustAsked
+from hilt.model.events import Event, PromptSubmitted, RunStarted, StepLimitReached, TrustAsked
 from hilt.model.models import ModelInfo
 from hilt.packages import choices, layout
 from hilt.packages.checkup import Finding
@@ -30,6 +30,7 @@ from hilt.providers.script import CallLine, Expectation, StatusLine, TextLine, T
 from hilt.providers.usermodels import UserModel
 from hilt.providers.vendors import PROVIDERS, Vendor
 from hilt.registry.registry import Registry
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import KnownRecord, new_meta
 from hilt.sessions.store import SessionStore
@@ -43,9 +44,9 @@ from hilt.tools.workspace import Workspace
 DOCS = ROOT / "docs"
 EXPANDED = {"ui_request": {"request", "commands", "text"}, "usage": {"usage"}}
 """Fields whose parts stand in the JSON in their place."""
-UNTOLD = {"tool_result": {"status", "executed", "args", "invalid"}}
+UNTOLD = {"tool_result": {"status", "executed", "args", "invalid", "details"}, "tool_call": {"known"}}
 """Fields that extensions may observe and clients are not told."""
-TOLD = [kind for kind in get_args(Event) if kind is not PromptSubmitted]
+TOLD = [kind for kind in get_args(Event) if kind not in (PromptSubmitted, RunStarted, StepLimitReached)]
 
 
 def _text(name: str) -> str:
@@ -94,6 +95,7 @@ def test_the_example_configuration_has_every_field_at_its_default() -> None:
     block = next(fence for fence in fences_of(DOCS / "reference/configuration.md") if fence.language == "toml")
     shown = tomllib.loads(block.text)
     assert set(shown) == set(Config.__struct_fields__) and set(shown["retry"]) == set(Retry.__struct_fields__)
+    assert set(shown["background"]) == set(Background.__struct_fields__)
     assert set(re.findall(r"^(?:# )?(\w+) = ", block.text.partition("[guards]")[2], re.MULTILINE)) == set(
         Guards.__struct_fields__
     )
@@ -227,7 +229,7 @@ def test_every_slash_command_is_described_and_no_other(tmp_path: Path) -> None:
     parts = CommandParts(
         registry=Registry(),
         cwd=str(tmp_path),
-        log=SessionLog.in_memory(new_meta(str(tmp_path), "demo", "demo")),
+        journal=Journal(SessionLog.in_memory(new_meta(str(tmp_path), "demo", "demo"))),
         store=SessionStore(tmp_path),
         skills=(),
         models=list,

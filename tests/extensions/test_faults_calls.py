@@ -25,6 +25,7 @@ from support.agent import tool as builtin
 from support.extending import Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 
+pytestmark = pytest.mark.usefixtures("dialect")
 SLACK = 2.0
 """Seconds that a busy machine may take for what should take none."""
 PROMPT = 0.5
@@ -601,7 +602,7 @@ async def test_a_stop_ends_a_command_at_once(tmp_path: Path) -> None:
     made = chaos("t", "hello", "register_command:c", {"on": "command_invoked", "times": 1, "do": []}, "ready")
     async with beside(tmp_path, made) as it, asyncio.TaskGroup() as group:
         command = group.create_task(failing(it, "c"))
-        await it.until(lambda: it.session._stops)
+        await it.until(lambda: it.session.stops)
         began = now()
         assert it.session.abort()
         assert await command == "/c was cancelled"

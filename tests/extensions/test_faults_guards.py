@@ -25,6 +25,7 @@ from support.extending import Extended, Made, chaos, extended, tool
 from support.hilt_process import Hilt
 from support.leftovers import nothing_left
 
+pytestmark = pytest.mark.usefixtures("dialect")
 SLACK = 2.0
 """Seconds that a busy machine may take for what should take none."""
 PROMPT = 0.5
@@ -232,7 +233,7 @@ async def test_nothing_runs_without_a_required_guard_until_it_is_back(tmp_path: 
         assert 1.3 < now() - began < 1.4 + SLACK, "it is waited for, within its time"
         async with asyncio.TaskGroup() as group:
             held = group.create_task(it.call("act", n=2))
-            await it.until(lambda: it.session._stops)
+            await it.until(lambda: it.session.stops)
             up.touch()
             assert await held == ('{"n": 2}', False)
         assert decisions(it) == [("g", "allow")]
@@ -307,7 +308,7 @@ async def test_a_declared_guard_is_waited_for_before_the_first_call_of_any_tool(
         if silent:
             await it.ready("g")
         tasks = [group.create_task(it.call(name)) for name in ("act", "look")]
-        await it.until(lambda: len(it.session._stops) == 2)
+        await it.until(lambda: len(it.session.stops) == 2)
         assert not any(task.done() for task in tasks)
         (tmp_path / "up").touch()
         for task in tasks:
@@ -327,7 +328,7 @@ async def test_a_guard_that_is_not_declared_is_waited_for_before_what_writes_or_
     made = late_to_work()
     async with beside(tmp_path, made, ready=False, settling=20.0) as it, asyncio.TaskGroup() as group:
         task = group.create_task(it.call("act"))
-        await it.until(lambda: it.session._stops)
+        await it.until(lambda: it.session.stops)
         assert (await it.call("look"))[1] is False
         (tmp_path / "up").touch()
         assert await task == ("seen it (refused by guard g)", True)

@@ -22,6 +22,7 @@ from support.extending import Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 from transport.children import our_children, runs, state
 
+pytestmark = pytest.mark.usefixtures("dialect")
 SLACK = 1.5
 """Seconds that a busy machine may take for what should take none."""
 

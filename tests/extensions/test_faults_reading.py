@@ -24,6 +24,7 @@ from support.extending import Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 from transport.children import runs, state
 
+pytestmark = pytest.mark.usefixtures("dialect")
 MIB = 1024 * 1024
 FLAT = 12 * MIB
 """Bytes that may be in use beyond what was, whatever comes: a line of 4 MiB, joined from its pieces, and some more."""

@@ -28,6 +28,7 @@ from support.hilt_process import Hilt, until
 from support.leftovers import nothing_left
 from transport.children import runs, state
 
+pytestmark = pytest.mark.usefixtures("dialect")
 SLACK = 5.0
 """Seconds that a busy machine may take for what should take none."""
 

@@ -21,6 +21,7 @@ from support.extending import Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 from transport.children import state
 
+pytestmark = pytest.mark.usefixtures("dialect")
 MIB = 1024 * 1024
 PIPE = MIB
 """What the system takes for a program that does not read."""

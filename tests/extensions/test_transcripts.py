@@ -2,26 +2,54 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 
 from hilt.extensions import life
-from support.replay import as_process, in_memory, replay
-from support.transcript import FOLDER, BadTranscript, example, filled, filled_text, matched, paths, read
-from wire.frames_schema import FILE
+from hilt.wire.jsonrpc_methods import METHODS
+from support.replay import Opener, as_process, in_memory, in_process, replay
+from support.transcript import (
+    FOLDER,
+    BadTranscript,
+    Conversation,
+    example,
+    filled,
+    filled_text,
+    matched,
+    paths,
+    read,
+)
+from wire import frames_schema, jsonrpc_schema
 
-ALL = {path.stem: path for path in paths()}
-SCHEMA = json.loads(FILE.read_text())
-SIDES = {"ext": "ExtensionFrame", "host": "HostFrame"}
-"""Whose frames a step shows, by the name of their definition."""
+ALL = {str(path.relative_to(FOLDER).with_suffix("")): path for path in paths()}
+FRAMES = {name: path for name, path in ALL.items() if read(path).dialect == "frames"}
+JSONRPC = {name: path for name, path in ALL.items() if read(path).dialect == "jsonrpc"}
+SCHEMAS = {
+    "frames": json.loads(frames_schema.FILE.read_text()),
+    "jsonrpc": json.loads(jsonrpc_schema.FILE.read_text()),
+}
+SIDES = {
+    "frames": {"ext": "ExtensionFrame", "host": "HostFrame"},
+    "jsonrpc": {"ext": "ExtensionMessage", "host": "HostMessage"},
+}
+"""Whose lines a step shows, by the name of their definition."""
+BEGINNINGS = {"frames": b'{"type":', "jsonrpc": b'{"jsonrpc":"2.0",'}
+"""Extensions in shell look for `"type":"…"` as text."""
 
 
-def validator(side: str) -> jsonschema_rs.Validator:
-    return jsonschema_rs.validator_for({"$ref": f"#/$defs/{side}", "$defs": SCHEMA["$defs"]})
+def validator(dialect: str, definition: str) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for({"$ref": f"#/$defs/{definition}", "$defs": SCHEMAS[dialect]["$defs"]})
+
+
+def host_for(conversation: Conversation) -> Opener:
+    """A session alone is enough, unless somebody asks for what stands around it."""
+    return in_process if conversation.dialect == "jsonrpc" or "services" in conversation.needs else in_memory
 
 
 # The host
@@ -29,16 +57,15 @@ def validator(side: str) -> jsonschema_rs.Validator:
 
 @pytest.mark.parametrize("name", ALL)
 async def test_the_host_keeps_to_its_side_of_the_conversation(name: str, tmp_path: Path) -> None:
-    lines = await replay(read(ALL[name]), tmp_path, in_memory)
+    conversation = read(ALL[name])
+    lines = await replay(conversation, tmp_path, host_for(conversation))
 
-    fits = validator("HostFrame")
+    fits = validator(conversation.dialect, SIDES[conversation.dialect]["host"])
     assert lines
     for line in lines:
-        frame = json.loads(line)
-        fits.validate(frame)
-        # Extensions in shell look for `"type":"…"` as text.
-        compact = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode()
-        assert line == compact + b"\n" and line.startswith(b'{"type":')
+        told = json.loads(line)
+        fits.validate(told)
+        assert line == msgspec.json.encode(told) + b"\n" and line.startswith(BEGINNINGS[conversation.dialect])
 
 
 @pytest.mark.parametrize(
@@ -47,14 +74,29 @@ async def test_the_host_keeps_to_its_side_of_the_conversation(name: str, tmp_pat
         "call-tool-cancelled",
         "events-of-the-session",
         "guards-ask-again",
+        "host-request",
         "malformed-lines",
         "panel-keys",
+        "register-interceptor",
         "shutdown",
         "submit-while-busy",
+        "jsonrpc/bus-between-extensions",
+        "jsonrpc/events-of-a-run",
+        "jsonrpc/handshake",
+        "jsonrpc/host-dialogs",
+        "jsonrpc/host-sessions",
+        "jsonrpc/interceptors-in-order",
+        "jsonrpc/provider",
+        "jsonrpc/tool-cancelled",
     ],
 )
 async def test_over_rpc_a_real_hilt_keeps_to_it_too(name: str, tmp_path: Path) -> None:
     await replay(read(ALL[name]), tmp_path, as_process)
+
+
+@pytest.mark.parametrize("name", ["handshake", "host-tools", "panels", "provider", "tool-cancelled", "tool-text"])
+async def test_on_standard_input_and_output_the_host_says_the_same(name: str, tmp_path: Path) -> None:
+    await replay(read(JSONRPC[f"jsonrpc/{name}"]), tmp_path, in_process, pipes="stdio")
 
 
 async def test_a_moment_of_silence_counts_as_ready_however_much_time_there_is(
@@ -68,30 +110,125 @@ async def test_a_moment_of_silence_counts_as_ready_however_much_time_there_is(
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_frame_of_a_conversation_fits_the_published_schema(name: str) -> None:
-    for step in read(ALL[name]).steps:
-        if side := SIDES.get(step.kind):
-            validator(side).validate(example(step.value))
+def test_every_line_of_a_conversation_fits_the_published_schema(name: str) -> None:
+    conversation = read(ALL[name])
+    for step in conversation.steps:
+        if side := SIDES[conversation.dialect].get(step.kind):
+            validator(conversation.dialect, side).validate(present(example(step.value)))
+
+
+@pytest.mark.parametrize("name", JSONRPC)
+def test_every_result_of_a_conversation_fits_the_schema_of_its_method(name: str) -> None:
+    for method, answer in answered(read(JSONRPC[name])):
+        if "result" in answer:
+            definition = SCHEMAS["jsonrpc"]["x-methods"][method]["result"]["$ref"].rpartition("/")[2]
+            required = set(SCHEMAS["jsonrpc"]["$defs"][definition].get("required", ()))
+            result = example(answer["result"])
+            if required <= result.keys():  # of what the host says, a conversation may show a part only
+                validator("jsonrpc", definition).validate(present(result))
 
 
 def test_every_type_of_frame_occurs_in_some_conversation_in_each_direction_it_has() -> None:
     shown = {
-        (SIDES[step.kind], step.value["type"])
-        for path in ALL.values()
+        (SIDES["frames"][step.kind], step.value["type"])
+        for path in FRAMES.values()
         for step in read(path).steps
-        if step.kind in SIDES
+        if step.kind in SIDES["frames"]
     }
     defined = set()
-    for side in SIDES.values():
-        for shape in SCHEMA["$defs"][side]["anyOf"]:
-            definition = SCHEMA["$defs"][shape["$ref"].rpartition("/")[2]]
+    for side in SIDES["frames"].values():
+        for shape in SCHEMAS["frames"]["$defs"][side]["anyOf"]:
+            definition = SCHEMAS["frames"]["$defs"][shape["$ref"].rpartition("/")[2]]
             defined |= {(side, type_) for type_ in definition["properties"]["type"]["enum"]}
 
     assert shown == defined
 
 
+def test_every_method_occurs_in_some_conversation_in_each_direction_it_has() -> None:
+    shown = {
+        (step.value["method"], {"ext": "ext->host", "host": "host->ext"}[step.kind])
+        for path in JSONRPC.values()
+        for step in read(path).steps
+        if step.kind in ("ext", "host") and "method" in step.value
+    }
+    both = ("ext->host", "host->ext")
+    defined = {
+        (method.name, direction)
+        for method in METHODS.values()
+        for direction in (both if method.direction == "both" else (method.direction,))
+    }
+
+    assert sum(not method.added for method in METHODS.values()) == 88
+    assert shown == defined
+
+
+def test_every_request_is_answered_in_some_conversation_with_a_result_and_where_it_can_fail_with_an_error() -> None:
+    answers = [pair for path in JSONRPC.values() for pair in answered(read(path))]
+    results = {method for method, answer in answers if "result" in answer}
+    errors = {method for method, answer in answers if "error" in answer}
+    requests = {method.name for method in METHODS.values() if method.kind == "request"}
+
+    assert results == requests
+    assert requests - errors == NEVER_FAILING
+
+
+NEVER_FAILING = {
+    "host/abort",
+    "host/availableModels",
+    "host/cancelBackground",
+    "host/commands",
+    "host/conversationMessages",
+    "host/extInfos",
+    "host/extensionsDir",
+    "host/forkSession",
+    "host/hasCompactor",
+    "host/isBackgroundRunning",
+    "host/lastAssistantText",
+    "host/llmSnapshot",
+    "host/promptSections",
+    "host/requestQuit",
+    "host/resetSessionLeaf",
+    "host/sessionEntryInfos",
+    "host/sessionFullTree",
+    "host/sessionStats",
+    "host/sessionTitle",
+    "host/sessions",
+    "host/shortcuts",
+    "host/syncModels",
+    "host/toggleStepMode",
+    "host/toolDefs",
+    "host/undoSnapshots",
+}
+"""They take nothing that could be wrong, and fail only for reasons that any can fail for, such as a permission that the
+extension lacks or a disk that is full."""
+
+
+def answered(conversation: Conversation) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each answer, of either side, and the method that it answers."""
+    asked: dict[tuple[str, str, Any], str] = {}
+    for step in conversation.steps:
+        match step.kind, step.value:
+            case "ext_raw", str() if '"method"' in step.value:
+                asked[step.of, "host", json.loads(step.value).get("id")] = json.loads(step.value)["method"]
+            case "ext" | "host", {"id": id_, "method": method}:
+                other = "host" if step.kind == "ext" else "ext"
+                asked[step.of, other, id_] = method
+            case "ext" | "host", {"id": id_} if (step.of, step.kind, id_) in asked:
+                yield asked[step.of, step.kind, id_], step.value
+
+
+def present(value: Any) -> Any:
+    """Without what is null in objects, which counts as absent."""
+    match value:
+        case dict():
+            return {key: present(part) for key, part in value.items() if part is not None}
+        case list():
+            return [present(part) for part in value]
+    return value
+
+
 def test_every_need_of_a_conversation_is_explained() -> None:
-    explained = set(re.findall(r"`(\w+)`", (FOLDER / "README.md").read_text()))
+    explained = set(re.findall(r"`([\w/]+)`", (FOLDER / "README.md").read_text()))
 
     assert {need for path in ALL.values() for need in read(path).needs} <= explained
 

@@ -11,6 +11,7 @@ from hilt.model import events
 from hilt.model.content import Image, Text, Thinking, ToolCall
 from hilt.model.contributions import Effect, Preview
 from hilt.model.conversation import AssistantMessage, ToolMessage, ToolResult, Usage, UserMessage
+from hilt.model.extensions import PickerItem
 from hilt.model.ports import PermissionRequest
 from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd, ToolUseStart
 
@@ -32,6 +33,8 @@ UNTOLD: list[events.Event] = [
     events.PromptSubmitted((Text("hi"),), queued=False),
     events.PermissionDecided("c1", "bash", True, "yolo"),
     events.PermissionDecided("c1", "bash", True, "policy"),
+    events.RunStarted("hi", "be brief", 3, 0),
+    events.StepLimitReached(50, 50),
 ]
 """What extensions may observe and clients are not told."""
 
@@ -98,6 +101,17 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "is_error": False,
             "content": [{"type": "text", "text": "yes"}],
             "extension": "me",
+        },
+    ),
+    (
+        events.ToolResultAdded("c1", "bash", False, (Text("yes"),), details={"a": 1}, changed_by=("one", "two")),
+        {
+            "type": "tool_result",
+            "id": "c1",
+            "name": "bash",
+            "is_error": False,
+            "content": [{"type": "text", "text": "yes"}],
+            "changed_by": ["one", "two"],
         },
     ),
     (events.Done("aborted"), {"type": "done", "stop": "aborted"}),
@@ -169,8 +183,71 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "preview": {"kind": "trust", "text": "project:me\n  runs sh run.sh"},
         },
     ),
+    (
+        events.PickerAsked("ui-4", "me", "Fruit?", (PickerItem("a", "Apples"), PickerItem("b", "B", "yellow"))),
+        {
+            "type": "ui_request",
+            "id": "ui-4",
+            "kind": "picker",
+            "extension": "me",
+            "title": "Fruit?",
+            "items": [{"id": "a", "label": "Apples"}, {"id": "b", "label": "B", "description": "yellow"}],
+        },
+    ),
+    (
+        events.QuestionAsked("ui-5", "me", "Really?", ("Yes", "No")),
+        {
+            "type": "ui_request",
+            "id": "ui-5",
+            "kind": "ask",
+            "extension": "me",
+            "prompt": "Really?",
+            "choices": ["Yes", "No"],
+        },
+    ),
+    (events.RequestWithdrawn("ui-5"), {"type": "ui_withdrawn", "id": "ui-5"}),
+    (
+        events.WidgetShown("me", "w", "above-input", "x"),
+        {"type": "ext_widget", "extension": "me", "key": "w", "placement": "above-input", "content": "x"},
+    ),
+    (
+        events.OverlayShown("me", "o", "", "x"),
+        {"type": "ext_overlay", "extension": "me", "key": "o", "title": "", "content": "x"},
+    ),
+    (
+        events.OverlayShown("me", "o", "T", "x", "top-left", "50%"),
+        {
+            "type": "ext_overlay",
+            "extension": "me",
+            "key": "o",
+            "title": "T",
+            "content": "x",
+            "anchor": "top-left",
+            "width": "50%",
+        },
+    ),
+    (events.OverlayClosed("me", "o"), {"type": "ext_overlay_close", "extension": "me", "key": "o"}),
+    (events.StatusShown("me", "s", ""), {"type": "ext_status_text", "extension": "me", "key": "s", "text": ""}),
+    (
+        events.ImageAttached("me", "image/png", 5),
+        {"type": "ext_image", "extension": "me", "mime_type": "image/png", "bytes": 5},
+    ),
+    (events.ImageAttached("me"), {"type": "ext_image", "extension": "me"}),
+    (events.QuitAsked("me"), {"type": "ext_quit", "extension": "me"}),
+    (
+        events.BackgroundChanged("tidy", "started", "me"),
+        {"type": "background", "name": "tidy", "state": "started", "extension": "me"},
+    ),
+    (
+        events.BackgroundChanged("tidy", "done", "me", "all tidy"),
+        {"type": "background", "name": "tidy", "state": "done", "extension": "me", "text": "all tidy"},
+    ),
     (events.Displayed("me", "x"), {"type": "ext_display", "extension": "me", "text": "x"}),
     (events.Inserted("me", "x"), {"type": "ext_insert", "extension": "me", "text": "x"}),
+    (
+        events.Inserted("me", "x", replace=True),
+        {"type": "ext_insert", "extension": "me", "text": "x", "replace": True},
+    ),
     (
         events.Notified("me", "warn", "oh"),
         {"type": "ext_notify", "extension": "me", "level": "warn", "message": "oh"},
@@ -224,8 +301,16 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
     ),
     (events.QueueChanged(("a", "b")), {"type": "queue", "waiting": ["a", "b"]}),
     (
-        events.StateChanged("p", "m", "ask", True, "s1"),
-        {"type": "state", "provider": "p", "model": "m", "permissions": "ask", "jail": True, "session": "s1"},
+        events.StateChanged("p", "m", "ask", True, "s1", step=True),
+        {
+            "type": "state",
+            "provider": "p",
+            "model": "m",
+            "permissions": "ask",
+            "jail": True,
+            "session": "s1",
+            "step": True,
+        },
     ),
 ]
 

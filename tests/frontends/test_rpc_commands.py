@@ -45,14 +45,19 @@ def test_questions_about_the_state_of_things_are_answered(tmp_path: Path) -> Non
             "busy": False,
             "usage": {**ZERO, "input": 7, "output": 2},
             "permissions": "yolo",
+            "step": False,
             "jail": False,
             "queue": [],
             "notes": [],
             "panel": None,
+            "widgets": [],
+            "overlays": [],
+            "statuses": [],
+            "image": None,
         }
         assert session["title"] == "hi" and session["path"] == str(hilt.sessions()[0])
         models = rpc.ask("get_models")["data"]["models"]
-        assert {"id", "provider", "context_window", "max_output", "reasoning"} == set(models[0])
+        assert {"id", "provider", "context_window", "max_output", "reasoning", "extension"} == set(models[0])
         assert "anthropic" in {model["provider"] for model in models}
         assert rpc.close() == 0
     assert rpc.errors == ""

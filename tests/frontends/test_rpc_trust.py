@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -273,16 +274,19 @@ def test_a_copy_that_was_tampered_with_is_put_right_before_it_runs_again(hilt: H
         assert extensions(rpc)["project:one"]["tools"] == ["one"]
 
 
-def test_one_of_the_other_dialect_is_listed_with_it_and_the_reason_that_it_does_not_run(hilt: Hilt) -> None:
-    for place in (hilt.home / "extensions", hilt.project / ".piglet" / "extensions"):
-        pig = place / "pig" if place.is_relative_to(hilt.home) else place / "boar"
-        pig.mkdir(parents=True)
-        (pig / "manifest.yaml").write_text(f"name: {pig.name}\nversion: 0.3\nruntime: bun\nentry: main.ts\n")
+def test_one_of_the_other_dialect_is_listed_with_it_and_trusted_like_any_other(hilt: Hilt) -> None:
+    pig, boar = hilt.home / "extensions" / "pig", hilt.project / ".piglet" / "extensions" / "boar"
+    for place, runtime, entry in ((pig, "no-such-runtime", "main.ts"), (boar, sys.executable, "main.py")):
+        place.mkdir(parents=True)
+        (place / "manifest.yaml").write_text(f"name: {place.name}\nversion: 0.3\nruntime: {runtime}\nentry: {entry}\n")
+        (place / entry).write_text("")
     with hilt.rpc(*hilt.script()) as rpc:
-        told = extensions(rpc)
-        assert (told["pig"]["dialect"], told["pig"]["state"]) == ("jsonrpc", "failed")
-        assert "jsonrpc dialect, which this version of hilt does not speak yet" in told["pig"]["reason"]
-        assert (told["project:boar"]["dialect"], told["project:boar"]["state"]) == ("jsonrpc", "untrusted")
+        asked = rpc.event("ui_request")
+        assert asked["extensions"] == [{"name": "project:boar", "command": [sys.executable, str(boar / "main.py")]}]
+        broken = settle(rpc, "pig", "failed")
+        assert broken["dialect"] == "jsonrpc" and "no-such-runtime" in broken["reason"]
+        barred = extensions(rpc)["project:boar"]
+        assert (barred["dialect"], barred["state"]) == ("jsonrpc", "untrusted")
 
 
 def test_where_nothing_can_be_trusted_the_reason_is_told_and_nothing_asked(hilt: Hilt) -> None:

@@ -109,6 +109,22 @@ def ext(hilt: Hilt, *made: Made) -> list[str]:
     return [word for one in made for word in ("--ext", str(one.write(hilt.folder / "flagged")))]
 
 
+def noticed(method: str) -> str:
+    """It says it by this method."""
+    params = dict.fromkeys(("key", "title", "content", "anchor", "width", "text", "message", "level"), EVIL)
+    if method == "showMessage":  # by the owner of a command it is the answer
+        params["text"] = EVIL.replace("hilt: forged", "forged")
+    frame = {"type": "host_notify", "method": method, "params": {**params, "placement": "above-input"}}
+    return f"frame:{json.dumps(frame)}"
+
+
+def asked(method: str) -> str:
+    """It asks the host for this, in the same words."""
+    params = dict.fromkeys(("title", "prompt", "topic", "data", "kind"), EVIL)
+    items = {"items": [{"id": EVIL, "label": EVIL}], "choices": [EVIL]}
+    return f"host_request:{json.dumps({'id': method, 'method': f'host/{method}', 'params': {**params, **items}})}"
+
+
 def shouting(*more: Any) -> Made:
     """An extension that says it in every way it has, as soon as it may."""
     tool = {"name": "t", "description": EVIL, "schema": {"type": "object", "description": EVIL}}
@@ -123,6 +139,8 @@ def shouting(*more: Any) -> Made:
         f"notify:{EVIL}",
         f"notify:{json.dumps({'level': EVIL, 'message': EVIL})}",
         f"open_panel:{json.dumps({'panel_id': 'p', 'title': EVIL, 'lines': [EVIL], 'footer': EVIL})}",
+        *map(noticed, ("setWidget", "showOverlay", "closeOverlay", "setInputText", "showMessage", "notify", EVIL)),
+        *map(asked, ("showPicker", "askUser", "publish", "requestQuit", "setSessionTitle", "appendSessionEntry", EVIL)),
         f"unknown_type:{WORD}",
         f"raw:{WORD}",
         *more,
@@ -294,7 +312,7 @@ KNOWN = {
     "frontends/consent.py": {"_page(question, details)"},  # through visible, and with the mark
     "frontends/jsonl.py": {"LineWriter(1)"},  # through json_for_stdout
     "frontends/plain.py": {
-        "Progress(sys.stderr, mask, answers=lambda: session.known_command(text) is not None)",  # cleans in `say`
+        "Progress(sys.stderr, mask, answers=lambda: asked_of(session, text))",  # cleans in `say`
         "_write(sys.stdout, answer if answer.endswith('\\n') else answer + '\\n')",  # clean, unless it is piped
     },
     "transport/landlock_start.py": {"message"},  # in the extension's own log

@@ -93,6 +93,27 @@ def test_without_a_list_all_is_allowed_but_what_was_revoked_and_what_needs_conse
             assert rights.allows(permission)
 
 
+@pytest.mark.parametrize("permission", ["auth:openai", "conversation:read", "conversation:write"])
+def test_keys_and_the_conversation_are_given_with_full_access_only_once_that_was_agreed_to(permission: str) -> None:
+    unasked, agreed = effective(None, (), ()), effective(None, (), (), consented=True)
+    assert not unasked.may_ask(permission) and agreed.may_ask(permission)
+    assert effective(None, (permission,), ()).may_ask(permission), "or once it was granted by name"
+    assert not effective(None, (), (permission,), consented=True).may_ask(permission)
+    assert not effective((), (), (), consented=True).may_ask(permission), "a list is a list, whoever agreed to it"
+    assert effective((), (permission,), ()).may_ask(permission)
+
+
+def test_a_grant_to_one_with_full_access_takes_nothing_away() -> None:
+    rights = effective(None, ("auth:openai",), ())
+    assert rights.full and not rights.confined
+    assert rights.may_ask("auth:openai") and not rights.may_ask("auth:anthropic")
+    assert all(rights.may_ask(one) for one in ("tools:call", "ui:submit", "net", "exec", "fs.write"))
+
+
+def test_agreeing_to_full_access_hands_out_no_secret_variable() -> None:
+    assert not effective(None, (), (), consented=True).may_ask("env:OPENAI_API_KEY")
+
+
 def test_an_empty_list_grants_nothing() -> None:
     rights = effective((), (), ())
     assert not any(map(rights.allows, POSSIBLE))

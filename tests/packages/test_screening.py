@@ -607,15 +607,37 @@ def test_reading_what_a_stranger_put_into_a_folder_has_an_end(project: Project) 
     assert "the rest is not read" in problem.message
 
 
-def test_one_of_the_other_dialect_is_listed_as_such_and_does_not_run_yet(project: Project) -> None:
+def piglet(project: Project, runtime: str) -> Path:
     where = project.folder / ".piglet" / "extensions" / "pig"
     where.mkdir(parents=True)
-    (where / "manifest.yaml").write_text("name: pig\nversion: 0.3\nruntime: not-on-any-path\nentry: main.py\n")
+    (where / "manifest.yaml").write_text(f"name: pig\nversion: 0.3\nruntime: {runtime}\nentry: main.py\n")
+    (where / "main.py").touch()
+    return where
+
+
+def test_one_of_the_other_dialect_is_trusted_like_any_and_its_command_line_is_shown(project: Project) -> None:
+    where = piglet(project, "python")
     [untrusted] = project.all().untrusted
     assert (untrusted.found.name, untrusted.found.manifest.dialect) == ("project:pig", "jsonrpc")
+    text = project.propose().text
+    assert f"runs      /usr/bin/python3 {where}/main.py" in text and "full access" in text
+    found = project.trust()
+    assert found.argv == ("/usr/bin/python3", str(found.directory / "main.py"))
+    assert found.directory.parent == project.home / "trusted" and found.origin == where
+
+
+def test_one_of_the_other_dialect_whose_runtime_is_missing_says_so(project: Project) -> None:
+    piglet(project, "bun")
     [problem] = project.all(open_=True).problems
     assert (problem.name, problem.dialect) == ("project:pig", "jsonrpc")
-    assert "this version of hilt does not speak yet" in problem.message
+    assert "runtime bun is not on PATH" in problem.message
+
+
+def test_full_access_was_agreed_to_only_where_it_was_asked(project: Project) -> None:
+    project.add()
+    assert not project.only(open_=True).consented, "nobody was asked"
+    assert project.trust().consented
+    assert project.trust().permissions.may_ask("auth:openai")
 
 
 def test_discovery_alone_decides_about_no_trust_and_runs_nothing(project: Project) -> None:

@@ -12,6 +12,7 @@ from hilt.model.content import Image, Text, Thinking, ToolCall
 from hilt.model.conversation import AssistantMessage, ToolMessage, Usage, UserMessage, now
 from hilt.sessions.blobs import LONGEST_RECORD
 from hilt.sessions.envelope import fields_of, seal
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.portable import export, fork, import_
 from hilt.sessions.records import (
@@ -147,13 +148,13 @@ def test_snapshots_of_files_do_not_travel(path: Path, store: SessionStore, tmp_p
     converse(path)
     (tmp_path / "file").write_text("private")
     with SessionLog.open(path) as log:
-        FileHistory(log).remember("1", tmp_path / "file")
+        FileHistory(Journal(log)).remember("1", tmp_path / "file")
         target = export(log, tmp_path / "out")
     assert b"file_snapshot" not in target.read_bytes()
     target.write_bytes(path.read_bytes())  # one made by hand does not get in either
     with SessionLog.open(import_(target, store, "/x")) as log:
         assert all(entry.type != "file_snapshot" for entry in log.entries())
-        assert FileHistory(log).undo() == []
+        assert FileHistory(Journal(log)).undo() == []
 
 
 def test_an_import_cannot_reach_for_side_files_by_name(path: Path, store: SessionStore, tmp_path: Path) -> None:

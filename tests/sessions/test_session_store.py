@@ -8,6 +8,7 @@ import pytest
 
 from hilt.errors import SessionError
 from hilt.sessions.blobs import LONGEST_RECORD
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import ModelRecord, TitleRecord
 from hilt.sessions.store import SessionStore
@@ -128,7 +129,7 @@ def test_deleting_removes_side_files_that_no_other_session_uses(store: SessionSt
                 log.append(said(text))
     (tmp_path / "file").write_text("snapshot")
     with SessionLog.open(first) as log:
-        FileHistory(log).remember("1", tmp_path / "file")
+        FileHistory(Journal(log)).remember("1", tmp_path / "file")
     blobs = list(store.blobs.iterdir())
     assert len(blobs) == 3
     young = next(blob for blob in blobs if blob.read_bytes() == b"snapshot")

@@ -3,16 +3,18 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hilt.agent.bus import Bus
-from hilt.agent.loop import Outcome
+from hilt.agent.deadlines import Deadlines
+from hilt.agent.parts import ActiveModel, Parts
 from hilt.agent.permissions import Permissions
 from hilt.agent.retry import RetryPolicy
-from hilt.agent.session import ActiveModel, Parts, Session
+from hilt.agent.run import Outcome
+from hilt.agent.session import Session
 from hilt.errors import BadRequest, UsageError
 from hilt.frontends.encode import public
 from hilt.model.contributions import Contribution, Effect, Invocation, Tool, ToolOutput
@@ -24,11 +26,13 @@ from hilt.model.stream import ModelRequest, StreamItem
 from hilt.providers.script import Script
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import Owner
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import new_meta
 
 MODEL = ModelInfo("script", "script", context_window=10_000, price=Price(1.0, 2.0))
 QUICK = RetryPolicy(attempts=4, base=0.001)
+PATIENT = Deadlines()
 DEADLINE = 10
 
 
@@ -134,31 +138,44 @@ def no_switch(model: str, _: ActiveModel) -> ActiveModel:
 @asynccontextmanager
 async def running(
     provider: Provider,
-    *offered: Contribution,
+    *offered: Contribution | tuple[str, Contribution],
     log: SessionLog | None = None,
+    journal: Journal | None = None,
     permissions: Permissions | None = None,
     model: ModelInfo = MODEL,
     max_steps: int = 50,
     retry: RetryPolicy = QUICK,
+    deadlines: Deadlines = PATIENT,
+    compact_at: int = 0,
+    switch: Callable[[str, ActiveModel], ActiveModel] = no_switch,
 ) -> AsyncIterator[Harness]:
+    """What is offered is offered by `test`, or by whoever is named beside it, in this order."""
     registry, bus, strict = Registry(), Bus(), Strict(provider)
     session = Session(
         Parts(
             registry=registry,
-            log=log or SessionLog.in_memory(new_meta("/project", model.provider, model.id)),
+            journal=journal or Journal(log or SessionLog.in_memory(new_meta("/project", model.provider, model.id))),
             active=ActiveModel(strict, model),
             cwd="/project",
             system="be brief",
             permissions=permissions or Permissions("yolo"),
             jail=Switch(),
             undo=lambda: "nothing",
-            switch=no_switch,
+            switch=switch,
             retry=retry,
             max_steps=max_steps,
+            deadlines=deadlines,
+            compact_at=compact_at,
         ),
         bus,
     )
     harness = Harness(session, strict)
-    with registry.publish(Owner("test"), offered), bus.subscribed(harness.record):
+    by_owner: dict[str, list[Contribution]] = {}
+    for one in offered:
+        owner, contribution = one if isinstance(one, tuple) else ("test", one)
+        by_owner.setdefault(owner, []).append(contribution)
+    with ExitStack() as published, bus.subscribed(harness.record):
+        for place, (owner, contributions) in enumerate(by_owner.items()):
+            published.enter_context(registry.publish(Owner(owner, order=place), tuple(contributions)))
         async with session.running():
             yield harness

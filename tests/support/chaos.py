@@ -2,23 +2,31 @@
 
     python3 -I -S chaos.py '["hello","register_tool:t","ready",{"on":"tool_call","do":["sleep:6","answer"]}]'
 
-One file, standard library only, for any host of the frames dialect. The script is a JSON list: the first argument, the
-file an argument `@FILE` names, or `chaos.json` in the working directory. A script that cannot be followed is reported
+One file, standard library only, for any host of the frames dialect, and for any of the jsonrpc dialect where the first
+item of the script is "jsonrpc". The script is a JSON list: the first argument, the file an argument `@FILE` names, or
+`chaos.json` in the working directory. A script that cannot be followed is reported
 on stderr with the item at fault, exit code 64; a wait for what never comes ends it with 75. Whatever else fails (a
 broken pipe, a limit of the system) is told on stderr, and the list goes on. Items of the script:
   "VERB" or "VERB:ARGUMENT"    done at start-up, in order
   {"do": …}                    likewise; `do` is a verb or a list of verbs
   {"on": TYPE, "do": …}        done for each frame of this type from the host, and also "event:turn_start",
-                               "event_intercept:tool_call" and "eof"; the first entry that fits has it
+                               "event_intercept:tool_call", "ext_request:provider/stream" and "eof"; the first entry
+                               that fits has it
   {"after": SECONDS, "do": …}  done so long after the start
 An entry may have more: "times": N, how many frames it takes; "match": {…}, what a frame must contain; "inline": true,
 nothing is read until it is done (other lists with slow verbs run in threads of their own); "needs": FILE, only while
 that file is there; "once": FILE, only if it is not there yet, and it is made: the next start of the program behaves.
-Frames no entry takes: tool_call, command_invoked and event_intercept → answer, shutdown → shutdown_ack and exit, eof →
-exit; an entry whose list is empty leaves them without an answer. In what is written, $ID is the id of the frame that
+Frames no entry takes: whatever can be answered → answer, shutdown → shutdown_ack and exit, eof → exit; an entry whose
+list is empty leaves them without an answer. In what is written, $ID is the id of the frame that
 set the list off, $ARGS its arguments, $PID this process, and $N a number that grows. FIELDS is a text for the field in
 brackets, or a JSON object whose members are merged in. The last column names the faults a verb is for: S start, R
 reading, W writing, C calls, G guards, L life and death.
+
+The jsonrpc dialect, on descriptors 3 and 4 with PIGLET_FD=1 and else on stdin and stdout, has the same verbs and types:
+what is written and what comes is translated as far as there is a counterpart, and `record` keeps both. There `hello`
+waits for `initialize`, which `ready` answers, as does every further `hello`; `shutdown_ack` and `clear_notes` write
+nothing. Events are answered before their entry is done, unless that is for "event/dispatch". Ids are numbers there: a
+name that is none stands for one. "frame:" with a "jsonrpc" member, and "raw:", are written as they are.
 
 Frames that an extension may send:
   hello:FIELDS[name]             the first line; also twice, or with {"version":…}        S6 S7
@@ -39,6 +47,8 @@ Frames that an extension may send:
   call_tool:FIELDS[name]         runs a tool of the host                                  C12
   call_tool_cancel:FIELDS[id]    no longer wants that                                     C12
   host_request:FIELDS[method]    asks the host                                            C13
+  host_notify:FIELDS[method]     tells the host                                           R13
+  delta:FIELDS[delta]            a piece of the answer that provider/stream asks for      C16
   frame:JSON, raw:TEXT           any frame; any line                                      S3 R12 R16 G7
   unknown_type:TYPE              a sound frame of a type nobody knows                     R13
   big_description:N              a tool with a description of N bytes                     S10
@@ -48,6 +58,7 @@ Answers to the frame that set the list off:
   answer_wrong_id                with an id the host never gave                           C4
   answer_other                   with the id of the request of its type before it         C5
   failed                         says that the tool failed                                C9
+  refuse:TEXT                    answers with an error                                    C9 G2
   empty_content, null_content    a result without content                                 C11
   unknown_block, bad_base64      a block of an unknown type; an image that is none        C10
   big_image:N, big_text:N        N characters of an image or a text                       C10
@@ -76,6 +87,7 @@ Input and output:
   record:FILE                    appends what comes: {"at","pid","line"|"eof"|"signal"}   W5 C7 L8 L9
   endless:N                      N bytes and no end of line; without N, for ever          R2
   log:TEXT, stderr:N             a line, or N bytes, on stderr                            S4 C1 L12
+  print:TEXT, stdout:N           the same on stdout, wherever it speaks                   S3 R16
 Time and order:
   sleep:SECONDS, hang            waits; waits for ever                                    S1 C2 C3 G1 G10
   busy:SECONDS                   keeps a processor busy; a minute unless told             L11
@@ -125,6 +137,8 @@ PATIENCE, LIFETIME, CHILD_LIFETIME = 30, 1800, 60
 BLOCK = 64 * 1024
 FOR_EVER = float("inf")
 NEEDED = object()
+HERE = "\0here"
+"""Stands for a value until its line is written."""
 
 Frame: TypeAlias = dict[str, Any]
 Twist: TypeAlias = Callable[[bytes], bytes]
@@ -185,8 +199,9 @@ class Entry:
         return True
 
 
-def kinds(frame: Frame) -> tuple[str, str]:
-    return frame["type"], f"{frame['type']}:{frame.get('event')}"
+def kinds(frame: Frame) -> tuple[str, ...]:
+    type_, method = frame["type"], frame.get("method")
+    return type_, f"{type_}:{frame.get('event')}", f"{type_}:{method}", method or type_
 
 
 def contains(value: object, wanted: object) -> bool:
@@ -199,11 +214,12 @@ def contains(value: object, wanted: object) -> bool:
 class Program:
     """The process: what it reads, what it writes, and the entries that wait for something."""
 
-    def __init__(self, entries: list[Entry]) -> None:
+    def __init__(self, entries: list[Entry], tongue: "Frames | JsonRpc") -> None:
         names = os.listdir("/dev/fd")
         self.given = {name: os.readlink(f"/dev/fd/{name}") for name in names if os.path.lexists(f"/dev/fd/{name}")}
         """The descriptors there were before any of our own."""
         self.entries = entries
+        self.tongue = tongue
         self.defaults = [Entry({"on": kind, "do": do}) for kind, do in DEFAULTS.items()]
         self.muted = threading.Event()
         self.ignores_sigterm = threading.Event()
@@ -244,13 +260,13 @@ class Program:
     def read(self) -> NoReturn:
         rest = b""
         while True:
-            watched = [self.woken] if self.ended or not self.rate else [self.woken, 0]
+            watched = [self.woken] if self.ended or not self.rate else [self.woken, self.tongue.source]
             if self.woken in select.select(watched, [], [])[0]:
                 os.read(self.woken, 1)
                 change, done = self.changes.popleft()
                 change()
                 done.set()
-            elif data := os.read(0, int(min(BLOCK, max(1, self.rate / 20)))):
+            elif data := os.read(self.tongue.source, int(min(BLOCK, max(1, self.rate / 20)))):
                 time.sleep(len(data) / self.rate)
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
@@ -275,24 +291,32 @@ class Program:
 
     def close_input(self) -> None:
         self.ended = True
-        close(0)
+        close(self.tongue.source)
 
     def receive(self, line: bytes) -> None:
-        self.record(line=line.decode(errors="replace"))
+        said = line.decode(errors="replace")
         try:
-            frame = json.loads(line)
+            message = json.loads(line)
         except (ValueError, RecursionError) as error:
+            self.record(line=said)
             tell(f"the host sent what is not JSON: {error}")
-        else:
-            if isinstance(frame, dict) and isinstance(frame.get("type"), str):
-                self.react(frame)
+            return
+        frame = self.tongue.heard(message) if isinstance(message, dict) else {}
+        translated = {} if frame is message else {"frame": frame}
+        self.record(line=said, **translated)
+        if isinstance(frame.get("type"), str):
+            self.react(frame)
 
     def react(self, frame: Frame) -> None:
         with self.arrival:
             self.seen.append(frame)
             self.arrival.notify_all()
         entries = self.entries if self.muted.is_set() else [*self.entries, *self.defaults]
-        if entry := next((entry for entry in entries if entry.takes(frame)), None):
+        entry = next((entry for entry in entries if entry.takes(frame)), None)
+        if frame.get("method") == DISPATCH and frame["type"] == "event" and not (entry and entry.on == DISPATCH):
+            # Where an event wants an answer, it has it before anything is done about it.
+            Run(self, () if self.muted.is_set() else tuple(read_steps(["answer"])), frame).perform()
+        if entry:
             perform = Run(self, entry.steps, frame).perform
             perform() if entry.inline else in_thread(perform)
 
@@ -309,7 +333,7 @@ class Program:
         with self.output:
             rest = memoryview(data)
             while rest:
-                rest = rest[os.write(1, rest[:1] if pause else rest) :]
+                rest = rest[os.write(self.tongue.sink, rest[:1] if pause else rest) :]
                 time.sleep(pause)
 
 
@@ -343,13 +367,23 @@ class Run:
         self.twists.append(change)
 
     def send(self, frame: object) -> None:
-        self.send_text(compact(frame))
+        self.write(compact(frame), self.program.tongue.written)
 
     def send_text(self, line: str) -> None:
+        self.write(line, lambda line: [line])
+
+    def write(self, text: str, written: Callable[[str], list[str]]) -> None:
         twists, manner, self.twists, self.manner = self.twists, self.manner, [], {}
         pause, block = manner.get("pause", 0.0), bytearray()
         for _ in range(manner.get("copies", 1)):
-            data = re.sub(r"\$(ID|ARGS|PID|N)\b", self.value, line).encode(errors="surrogatepass")
+            lines = written(PLACEHOLDER.sub(self.value, text))
+            if not lines:
+                self.twists, self.manner = twists, manner  # for the next one that is written
+                return
+            *before, line = lines
+            for one in before:
+                block += one.encode(errors="surrogatepass") + b"\n"
+            data = line.encode(errors="surrogatepass")
             for twist in twists:
                 data = twist(data)
             block += data + manner.get("end", b"\n")
@@ -372,17 +406,274 @@ class Run:
         """`given` is merged into the plain answer; `text` is what the plain answer says."""
         more = dict(given)
         said = more.pop("text", "")
+        plain: Frame
         match self.trigger["type"]:
             case "tool_call":
                 plain = {"type": "tool_result", "id": "$ID", "content": [{"type": "text", "text": said or "ok"}]}
-            case "command_invoked":
+            case "command_invoked" | "shortcut_invoked":
                 action = {"action": "display", "display": said} if said else {"action": "noop"}
                 plain = {"type": "command_response", "id": "$ID", **action}
             case "event_intercept":
                 plain = {"type": "event_intercept_response", "id": "$ID"}
+            case "ext_request" | "event" if "id" in self.trigger:
+                result = usual_result(self.trigger["method"], self.trigger.get("params", {}), said)
+                plain = {"type": "ext_response", "id": "$ID", "result": result}
             case other:
                 raise ScriptError(f"{other} cannot be answered")
         self.send(plain | more)
+
+    def refuse(self, reason: str) -> None:
+        """By method there is an error for that; frames have one for commands, and else a result that failed."""
+        error = {"code": -32603, "message": reason} if self.trigger["type"] == "ext_request" else reason
+        given: Frame = {"error": error, "result": None}
+        if "method" not in self.trigger and self.trigger["type"] == "tool_call":
+            given = {"text": reason, "is_error": True}
+        self.answer(given)
+
+
+def usual_result(method: str, params: Frame, said: str) -> Frame:
+    """What a healthy extension answers where this method asks."""
+    message: Frame = {"content": [{"type": "text", "text": said or "ok"}], "stopReason": "stop"}
+    results: dict[str, Frame] = {
+        DISPATCH: {"action": None},
+        "interceptor/before": {"allow": True},
+        "interceptor/after": {"content": said} if said else {"details": params.get("details")},
+        "messageHook/onMessage": {"injection": said},
+        "inputTransformer/transform": {"output": said or params.get("input"), "handled": False},
+        "compact/execute": {"messages": params.get("messages")},
+        "provider/stream": {"message": message},
+    }
+    return results.get(method, {})
+
+
+# The dialects
+
+
+class Frames:
+    source, sink = 0, 1
+
+    def heard(self, message: Frame) -> Frame:
+        return message
+
+    def written(self, line: str) -> list[str]:
+        return [line]
+
+    def greet(self, run: "Run", given: Frame) -> None:
+        run.send({"type": "hello", "name": "chaos", "version": "1.0.0", "capabilities": OFFERS, **given})
+
+
+class JsonRpc:
+    """Says in JSON-RPC what the script says in frames, and the other way round."""
+
+    def __init__(self) -> None:
+        self.source, self.sink = (3, 4) if os.environ.get("PIGLET_FD") == "1" else (0, 1)
+        self.opening: int | None = None
+        """The id of `initialize`, once that has come."""
+        self.opened = threading.Event()
+        self.greeting: Frame | None = None
+        self.calls: dict[int, str] = {}
+        """How the host calls the calls of tools it makes, by their ids."""
+        self.wider: set[int] = set()
+        """Questions about something else than a call of a tool."""
+        self.tools: set[int] = set()
+        """Our own requests that call tools of the host."""
+        self.numbers: dict[str, int] = {}
+        self.names: dict[int, str] = {}
+
+    # What comes
+
+    def heard(self, message: Frame) -> Frame:
+        id_, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+        if method is None:
+            return self.answered(id_, message)
+        if method == "initialize":
+            self.opening = id_
+            self.opened.set()
+        known = HEARD.get(method)
+        frame = known(self, id_, params) if known else {"type": "ext_notify", "method": method, "params": params}
+        if id_ is None:
+            return frame
+        return {"id": id_, "method": method, **({"type": "ext_request", "params": params} if not known else frame)}
+
+    def answered(self, id_: Any, message: Frame) -> Frame:
+        id_name = self.names.get(id_, str(id_))
+        if id_ not in self.tools:
+            told = {name: value for name, value in message.items() if name in ("result", "error")}
+            return {"type": "host_response", "id": id_name, **told}
+        result, error = message.get("result") or {}, message.get("error")
+        content = [{"type": "text", "text": error["message"]}] if error else result.get("content", [])
+        is_error = bool(error or result.get("isError"))
+        return {"type": "tool_result", "id": id_name, "content": content, "is_error": is_error}
+
+    def call(self, id_: int, params: Frame) -> Frame:
+        self.calls[id_] = params["callId"]
+        return {"type": "tool_call", "name": params["name"], "args": params["args"] or {}}
+
+    def question(self, _: int, params: Frame) -> Frame:
+        asked = {"event": "tool_call", "tool_name": params["toolName"], "tool_args": params["args"] or {}}
+        return {"type": "event_intercept", **asked, "interceptor": params["name"], "origin": params.get("origin", "")}
+
+    def wider_question(self, id_: int, params: Frame) -> Frame:
+        self.wider.add(id_)
+        return {"type": "event_intercept", **params}
+
+    def event(self, _: int, params: Frame) -> Frame:
+        data = params["data"]
+        said = (data.get("Message") or {}).get("content") or []
+        text = {"text": "".join(block.get("text", "") for block in said)} if "Message" in data else {}
+        return {"type": "event", "event": EVENTS.get(params["type"], params["type"]), **data, **text}
+
+    def cancel(self, _: object, params: Frame) -> Frame:
+        if params["id"] in self.calls:
+            return {"type": "tool_cancel", "id": params["id"]}
+        return {"type": "ext_notify", "method": "$/cancelRequest", "params": params}
+
+    # What is written
+
+    def greet(self, run: "Run", given: Frame) -> None:
+        if self.greeting is not None:
+            run.send({"type": "hello", **given})
+            return
+        if not self.opened.wait(PATIENCE):
+            give_up(NEVER_CAME, "initialize never came")
+        self.greeting = {"name": "chaos", "version": "1.0.0", **given}
+
+    def written(self, line: str) -> list[str]:
+        frame = json.loads(line)
+        if not isinstance(frame, dict) or "type" not in frame:
+            return [line]
+        type_ = frame.pop("type")
+        write = WRITTEN.get(type_)
+        messages = write(self, frame) if write else [tells(type_, frame)]
+        return [compact({"jsonrpc": "2.0", **message}) for message in messages]
+
+    def number(self, name: Any) -> Any:
+        """The id that a name stands for."""
+        if not isinstance(name, str):
+            return name
+        number = int(name) if name.isdecimal() else self.numbers.setdefault(name, FIRST_NUMBER + len(self.numbers))
+        self.names[number] = name
+        return number
+
+    def introduce(self, frame: Frame) -> list[Frame]:
+        if self.opening is None:
+            raise ScriptError("initialize has not come")
+        return [{"id": self.opening, "result": {**(self.greeting or {}), **frame}}]
+
+    def subscribe(self, frame: Frame) -> list[Frame]:
+        spelt = {name: event for event, name in EVENTS.items()}
+        messages = []
+        if (events := frame.pop("events", None)) is not None:
+            given = {"name": "watch", "events": [spelt.get(name, name) for name in events]}
+            messages.append(tells("register/eventHandler", given))
+        if intercept := frame.pop("intercept", None):
+            beyond = {"events": intercept} if intercept != ["tool_call"] else {}
+            messages.append(tells("register/interceptor", {"name": "guard", **beyond, **frame}))
+        return messages
+
+    def progress(self, frame: Frame) -> list[Frame]:
+        id_ = self.number(frame["id"])
+        return [tells("tool/progress", {"callId": self.calls.get(id_, str(id_)), "text": frame["text"]})]
+
+    def call_tool(self, frame: Frame) -> list[Frame]:
+        id_, parent = self.number(frame.pop("id")), frame.pop("parent_id", "")
+        self.tools.add(id_)
+        under = {"callId": self.calls.get(self.number(parent), parent)} if parent else {}
+        return [{"id": id_, "method": "host/executeTool", "params": {**frame, **under}}]
+
+    def request(self, frame: Frame) -> list[Frame]:
+        return [{**frame, "id": self.number(frame.get("id"))}]
+
+    def reply(self, frame: Frame, result: Any) -> list[Frame]:
+        id_ = {"id": self.number(frame["id"])} if "id" in frame else {}
+        if "error" in frame:
+            error = frame["error"]
+            return [{**id_, "error": {"code": -32603, "message": error} if isinstance(error, str) else error}]
+        return [{**id_, "result": result}]
+
+    def result(self, frame: Frame) -> list[Frame]:
+        rest = {RESPELT.get(name, name): value for name, value in frame.items() if name not in ("id", "error")}
+        if isinstance(content := rest.get("content"), list):
+            rest["content"] = [
+                {"mime" if name == "mime_type" else name: value for name, value in block.items()} for block in content
+            ]
+        return self.reply(frame, rest)
+
+    def command_response(self, frame: Frame) -> list[Frame]:
+        rest = {name: value for name, value in frame.items() if name not in ("id", "error", "action")}
+        shown = [tells("showMessage", {"text": rest.pop("display")})] if "display" in rest else []
+        sent = [tells("sendMessage", {"content": rest.pop("prompt")})] if "prompt" in rest else []
+        return [*shown, *sent, *self.reply(frame, rest)]
+
+    def verdict(self, frame: Frame) -> list[Frame]:
+        block = frame.get("block", False)
+        result: Frame = {"allow": not block if isinstance(block, bool) else block}
+        spelt = RESPELT | ({"reason": "reason"} if self.number(frame.get("id")) in self.wider else {})
+        names = ("reason", "modified_args", "replace_text")
+        result |= {spelt[name]: frame[name] for name in names if name in frame}
+        return self.reply(frame, result)
+
+
+def tells(method: str, params: Any) -> Frame:
+    return {"method": method, "params": params}
+
+
+def camel(kind: str) -> str:
+    first, *rest = kind.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+DISPATCH = "event/dispatch"
+PLACEHOLDER = re.compile(r"\$(ID|ARGS|PID|N)\b")
+FIRST_NUMBER = 1_000_000
+"""Of ids that are not numbers in the script, far from those of the host."""
+EVENTS = {
+    "EventTurnStart": "turn_start",
+    "EventTurnEnd": "turn_end",
+    "EventToolStart": "tool_call",
+    "EventToolEnd": "tool_result",
+    "EventStreamDone": "assistant_message",
+}
+RESPELT = {"is_error": "isError", "reason": "preview", "modified_args": "args", "replace_text": "text"}
+HEARD: dict[str, Callable[[JsonRpc, Any, Frame], Frame]] = {
+    "initialize": lambda _, __, params: {"type": "initialize", **params},
+    "shutdown": lambda _, __, ___: {"type": "shutdown"},
+    "tool/execute": JsonRpc.call,
+    "command/execute": lambda _, __, params: {"type": "command_invoked", **params},
+    "shortcut/handle": lambda _, __, params: {"type": "shortcut_invoked", **params},
+    "interceptor/before": JsonRpc.question,
+    "interceptor/event": JsonRpc.wider_question,
+    DISPATCH: JsonRpc.event,
+    "$/cancelRequest": JsonRpc.cancel,
+    **{
+        f"panel/{what}": lambda _, __, params, what=what: {"type": f"panel_{what}", **params}  # type: ignore[misc]
+        for what in ("key", "resize", "closed")
+    },
+}
+WRITTEN: dict[str, Callable[[JsonRpc, Frame], list[Frame]]] = {
+    "hello": JsonRpc.introduce,
+    "ready": JsonRpc.introduce,
+    "shutdown_ack": lambda _, __: [],
+    "clear_notes": lambda _, __: [],
+    "register_tool": lambda _, frame: [tells("register/tool", {**frame, "parameters": frame.pop("schema", None)})],
+    "register_command": lambda _, frame: [tells("register/command", frame)],
+    "register": lambda _, frame: [tells(f"register/{camel(frame.pop('kind'))}", frame)],
+    "subscribe": JsonRpc.subscribe,
+    "submit": lambda _, frame: [tells("sendMessage", {"content": frame["text"]})],
+    "submit_slash": lambda _, frame: [tells("sendMessage", {"content": frame["text"]})],
+    "open_panel": lambda _, frame: [tells("panel/open", {**frame["panel"], "panel_id": frame["panel"].pop("id")})],
+    "panel_render": lambda _, frame: [tells("panel/render", frame)],
+    "panel_close": lambda _, frame: [tells("panel/close", frame)],
+    "tool_progress": JsonRpc.progress,
+    "call_tool": JsonRpc.call_tool,
+    "call_tool_cancel": lambda self, frame: [tells("$/cancelRequest", {"id": self.number(frame["id"])})],
+    "host_request": JsonRpc.request,
+    "host_notify": lambda _, frame: [frame],
+    "tool_result": JsonRpc.result,
+    "command_response": JsonRpc.command_response,
+    "event_intercept_response": JsonRpc.verdict,
+    "ext_response": lambda self, frame: self.reply(frame, frame.get("result")),
+}
 
 
 def compact(value: object) -> str:
@@ -454,8 +745,19 @@ def separated(line: bytes) -> bytes:
 
 def with_value(value: bytes, line: bytes) -> bytes:
     """Where the frame takes any JSON, or else where nobody looks."""
-    free = {"tool_result": "structured_content", "event_intercept_response": "modified_args"}
-    return b'%b,"%b":%b}' % (line[:-1], free.get(json.loads(line)["type"], "extra").encode(), value)
+    frame = json.loads(line)
+    if "type" in frame:
+        free = {"tool_result": "structured_content", "event_intercept_response": "modified_args"}
+        return b'%b,"%b":%b}' % (line[:-1], free.get(frame["type"], "extra").encode(), value)
+    inner = carried(frame)
+    inner["args" if "allow" in inner else "extra"] = HERE
+    return compact(frame).encode().replace(compact(HERE).encode(), value)
+
+
+def carried(message: Frame) -> Frame:
+    """What the envelope is about."""
+    inner: Frame = message["result" if "result" in message else "params"]
+    return inner
 
 
 def padded(size: int, line: bytes) -> bytes:
@@ -466,12 +768,27 @@ def padded(size: int, line: bytes) -> bytes:
 
 
 def in_capitals(line: bytes) -> bytes:
-    return compact({name.upper(): value for name, value in json.loads(line).items()}).encode()
+    def shouted(members: Frame) -> Frame:
+        return {name.upper(): value for name, value in members.items()}
+
+    frame = json.loads(line)
+    inside = {name: shouted(frame[name]) for name in ("params", "result") if "jsonrpc" in frame and name in frame}
+    return compact(shouted({**frame, **inside})).encode()
 
 
 def mistyped(name: str, line: bytes) -> bytes:
     frame = json.loads(line)
-    return compact({**frame, name: isinstance(frame.get(name), str) or "x"} if name else []).encode()
+    members = carried(frame) if "jsonrpc" in frame and name not in frame else frame
+    members[name] = isinstance(members.get(name), str) or "x"
+    return compact(frame if name else []).encode()
+
+
+def doubled(line: bytes) -> bytes:
+    frame = json.loads(line)
+    if "jsonrpc" not in frame:
+        return line[:-1] + b"," + line[1:].replace(b":true", b":false")
+    opposite = {name: not value if isinstance(value, bool) else value for name, value in frame["result"].items()}
+    return line[:-2] + b"," + compact(opposite).encode()[1:] + b"}"
 
 
 # The verbs
@@ -482,7 +799,7 @@ TOOL = {"name": "t", "description": "Does as it was told.", "schema": {"type": "
 IMAGE = {"type": "image", "mime_type": "image/png"}
 
 VERBS: dict[str, Verb] = {
-    "hello": sends("hello", fields("name"), name="chaos", version="1.0.0", capabilities=OFFERS),
+    "hello": Verb(lambda run, given: run.program.tongue.greet(run, given), fields("name"), {}, slow=True),
     "ready": sends("ready", json.loads),
     "shutdown_ack": sends("shutdown_ack", json.loads),
     "register_tool": sends("register_tool", fields("name"), **TOOL),
@@ -501,6 +818,7 @@ VERBS: dict[str, Verb] = {
     "call_tool": sends("call_tool", fields("name"), id="call-$N", name="read", args={}),
     "call_tool_cancel": sends("call_tool_cancel", fields("id"), id="call-1"),
     "host_request": sends("host_request", fields("method"), id="request-$N", method="host/sessionInfo", params={}),
+    "host_notify": sends("host_notify", fields("method"), method="showMessage", params={"text": "chaos"}),
     "unknown_type": sends("chaos", fields("type"), id="$N"),
     "big_description": sends("register_tool", lambda n: {"description": "x" * int(n)}, **TOOL),
     "big_schema": sends("register_tool", lambda n: {"schema": {"$": "x" * (int(n) - len('{"$":""}'))}}, **TOOL),
@@ -510,6 +828,7 @@ VERBS: dict[str, Verb] = {
     "answer": Verb(Run.answer, fields("text"), {}),
     "answer_wrong_id": Verb(Run.answer, None, {"id": "$ID-wrong"}),
     "failed": Verb(Run.answer, None, {"is_error": True}),
+    "refuse": Verb(lambda run, reason: run.refuse(reason), str, "no"),
     "empty_content": Verb(Run.answer, None, {"content": []}),
     "null_content": Verb(Run.answer, None, {"content": None}),
     "unknown_block": Verb(Run.answer, None, {"content": [{"type": "hologram"}]}),
@@ -535,17 +854,19 @@ VERBS: dict[str, Verb] = {
     "bom": Verb(Run.twist, None, lambda line: b"\xef\xbb\xbf" + line),
     "deep": Verb(Run.twist, lambda depth: partial(with_value, b"[" * int(depth) + b"]" * int(depth)), slow=True),
     "nan": Verb(Run.twist, lambda literal: partial(with_value, literal.encode()), partial(with_value, b"NaN")),
-    "duplicate_keys": Verb(Run.twist, None, lambda line: line[:-1] + b"," + line[1:].replace(b":true", b":false")),
+    "duplicate_keys": Verb(Run.twist, None, doubled),
     "other_case": Verb(Run.twist, None, in_capitals),
     "wrong_type": Verb(Run.twist, lambda name: partial(mistyped, name), partial(mistyped, "")),
     # Input and output
     "mute": Verb(lambda run, _: run.program.muted.set()),
     "read_slowly": Verb(lambda run, rate: run.program.between_reads(partial(run.program.set_rate, rate)), float),
     "close_stdin": Verb(lambda run, _: run.program.between_reads(run.program.close_input)),
-    "close_stdout": Verb(lambda run, _: close(1)),
+    "close_stdout": Verb(lambda run, _: close(run.program.tongue.sink)),
     "record": Verb(lambda run, path: run.program.start_recording(path), str),
     "endless": Verb(lambda run, size: pour(run.program.write, size, b"x"), int, FOR_EVER, slow=True),
     "log": Verb(lambda run, line: os.write(2, f"{line}\n".encode(errors="replace")), str),
+    "print": Verb(lambda run, line: os.write(1, f"{line}\n".encode(errors="replace")), str),
+    "stdout": Verb(lambda run, size: pour(partial(os.write, 1), size, b"x" * 63 + b"\n"), int, slow=True),
     "stderr": Verb(lambda run, size: pour(partial(os.write, 2), size, b"x" * 63 + b"\n"), int, slow=True),
     # Time and order
     "sleep": Verb(lambda run, pause: time.sleep(pause), float, slow=True),
@@ -575,6 +896,8 @@ DEFAULTS: dict[str, str | list[str]] = {
     "tool_call": "answer",
     "command_invoked": "answer",
     "event_intercept": "answer",
+    "shortcut_invoked": "answer",
+    "ext_request": "answer",
     "shutdown": ["shutdown_ack", "exit"],
     "eof": "exit",
 }
@@ -588,6 +911,14 @@ def verb(name: str, parse: Parse | None = None, default: Any = NEEDED) -> Callab
         return act
 
     return enter
+
+
+@verb("delta", fields("delta"), {})
+def send_delta(run: Run, given: Frame) -> None:
+    if run.trigger.get("method") != "provider/stream":
+        raise ScriptError("nobody asked for an answer of a model")
+    asked = {"requestId": run.trigger["params"]["requestId"], "type": "text_delta", "delta": "ok"}
+    run.send({"type": "host_notify", "method": "provider/delta", "params": {**asked, **given}})
 
 
 @verb("answer_other")
@@ -638,7 +969,7 @@ def start_again(run: Run, limit: float) -> None:
 @verb("daemonize", str)
 def daemonize(run: Run, path: str) -> None:
     # A shell gives what it puts in the background another stdin, unless told not to.
-    script = f'exec 3<&0; sleep {CHILD_LIFETIME} <&3 3<&- & echo $! >>"$0"'
+    script = f'exec 9<&0; sleep {CHILD_LIFETIME} <&9 9<&- & echo $! >>"$0"'
     os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", script, path], os.environ, setsid=True), 0)
 
 
@@ -699,7 +1030,7 @@ def read_entry(item: Frame) -> Entry:
     return Entry(item)
 
 
-def read_script(arguments: list[str]) -> list[Entry]:
+def read_script(arguments: list[str]) -> tuple[list[Entry], Frames | JsonRpc]:
     source = arguments[0] if arguments else "@chaos.json"
     try:
         if source.startswith("@"):
@@ -710,12 +1041,13 @@ def read_script(arguments: list[str]) -> list[Entry]:
         raise ScriptError(f"the script cannot be read: {error}") from None
     if not isinstance(script, list):
         raise ScriptError("the script must be a JSON list")
+    tongue = JsonRpc() if script[:1] == ["jsonrpc"] else Frames()
     entries: list[Entry] = []
     # Plain items in a row are one list, so that a twist reaches the frame after it.
-    for structured, group in groupby(script, key=lambda item: isinstance(item, dict)):
+    for structured, group in groupby(script[isinstance(tongue, JsonRpc) :], key=lambda item: isinstance(item, dict)):
         items = list(group)
         entries += map(read_entry, items) if structured else [Entry({"do": items})]
-    return entries
+    return entries, tongue
 
 
 if __name__ == "__main__":
@@ -723,4 +1055,4 @@ if __name__ == "__main__":
         script = read_script(sys.argv[1:])
     except ScriptError as error:
         give_up(BAD_SCRIPT, str(error))
-    Program(script).run()
+    Program(*script).run()

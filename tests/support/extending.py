@@ -9,6 +9,7 @@ async with extended(tmp_path, tool("t"), turns=[calls(("t", {})), says("x")]) as
 import asyncio
 import json
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,34 +17,49 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from hilt.agent.bookkeeping import Bookkeeping
+from hilt.agent.budgets import Budgets
 from hilt.agent.bus import Bus
+from hilt.agent.conversing import Conversing
+from hilt.agent.dialogs import Dialogs
 from hilt.agent.guests import Guests
 from hilt.agent.interception import GuardRules
-from hilt.agent.loop import Outcome
+from hilt.agent.minds import Minds
+from hilt.agent.parts import ActiveModel, Parts
 from hilt.agent.permissions import Permissions
-from hilt.agent.session import ActiveModel, Parts, Session
+from hilt.agent.questions import Questions
+from hilt.agent.run import Outcome
+from hilt.agent.session import Session
+from hilt.agent.toolbox import Toolbox
+from hilt.agent.topics import Topics
 from hilt.extensions.agent import House, Opener, Places
-from hilt.extensions.handshake import Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.extensions.memory import Memory
+from hilt.extensions.surroundings import Surroundings
 from hilt.frontends.encode import event_json, public
 from hilt.model.content import text_of
 from hilt.model.contributions import Contribution
 from hilt.model.conversation import user_text
 from hilt.model.events import Event, Noticed, ToolResultAdded
-from hilt.model.extensions import ExtensionState, ExtensionStatus
+from hilt.model.extensions import Dialect, ExtensionState, ExtensionStatus
 from hilt.packages.choices import Choices
 from hilt.packages.finder import Finder
 from hilt.packages.trust.screening import Gate
 from hilt.packages.trust.store import TrustStore
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import Owner
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import NoteRecord, new_meta
 from hilt.transport.process import started
 from support.agent import MODEL, QUICK, Strict, Switch, no_switch, script
+from support.facilities import World
 
 CHAOS = Path(__file__).with_name("chaos.py")
+SPOKEN: Dialect = "frames"
+"""What chaos extensions speak that are not told otherwise; tests of both dialects set it by the fixture `dialect`."""
 DEADLINE = 20.0
 """No wait of a test is longer; a healthy one takes a fraction of a second."""
 
@@ -55,31 +71,43 @@ class Made:
     name: str
     manifest: dict[str, Any]
     files: dict[str, str] = field(default_factory=dict)
+    dialect: Dialect = "frames"
 
     def write(self, folder: Path) -> Path:
         directory = folder / self.name
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / "extension.json").write_text(json.dumps({"name": self.name, **self.manifest}))
+        # What is JSON is YAML, too.
+        file = "manifest.yaml" if self.dialect == "jsonrpc" else "extension.json"
+        (directory / file).write_text(json.dumps({"name": self.name, **self.manifest}))
         for name, text in self.files.items():
+            (directory / name).parent.mkdir(exist_ok=True)
             (directory / name).write_text(text)
         return directory
 
 
-def chaos(name: str, *items: Any, **manifest: Any) -> Made:
-    """The chaos extension with this script; see its docstring for the verbs. More keywords go into the manifest."""
+def chaos(name: str, *items: Any, dialect: Dialect | None = None, **manifest: Any) -> Made:
+    """The chaos extension with this script; see its docstring for the verbs. More keywords go into the manifest.
+
+    It speaks `SPOKEN` unless told otherwise.
+    """
+    spoken = dialect or SPOKEN
     introduced = [f"hello:{name}" if item == "hello" else item for item in items]
-    files = {"chaos.json": json.dumps(introduced)}
+    files = {"chaos.json": json.dumps(["jsonrpc", *introduced] if spoken == "jsonrpc" else introduced)}
     program = str(CHAOS)
     if "permissions" in manifest:
         # In a sandbox it may see nothing but its own directory.
         program, files["chaos.py"] = "chaos.py", CHAOS.read_text()
-    argv = {"exec": sys.executable, "args": ["-I", "-S", program, "@chaos.json"]}
-    return Made(name, {**argv, **manifest}, files)
+    argv = [sys.executable, "-I", "-S", program, "@chaos.json"]
+    if spoken == "frames":
+        return Made(name, {"exec": argv[0], "args": argv[1:], **manifest}, files)
+    # Here a manifest has no place for arguments.
+    files["run.sh"] = f"exec {shlex.join(argv)}\n"
+    return Made(name, {"runtime": "/bin/sh", "entry": "run.sh", "pipes": "fd", **manifest}, files, spoken)
 
 
-def tool(name: str = "t", *items: Any, **manifest: Any) -> Made:
+def tool(name: str = "t", *items: Any, dialect: Dialect | None = None, **manifest: Any) -> Made:
     """An extension `name` with a tool of the same name, and this beside."""
-    return chaos(name, "hello", f"register_tool:{name}", *items, "ready", **manifest)
+    return chaos(name, "hello", f"register_tool:{name}", *items, "ready", dialect=dialect, **manifest)
 
 
 @dataclass
@@ -88,6 +116,8 @@ class Extended:
     host: ExtensionHost
     provider: Strict
     folder: Path
+    questions: Questions
+    """What extensions ask the user."""
     events: list[Event] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -180,8 +210,8 @@ class Extended:
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     def frames(self, path: str) -> list[dict[str, Any]]:
-        """The frames among that."""
-        return [json.loads(row["line"]) for row in self.recorded(path) if "line" in row]
+        """The frames among that; of what came in the other dialect, what it amounts to."""
+        return [row.get("frame") or json.loads(row["line"]) for row in self.recorded(path) if "line" in row]
 
 
 @asynccontextmanager
@@ -198,6 +228,7 @@ async def extended(
     watch: bool = False,
     settling: float = 3.0,
     choices: dict[str, Choices] | None = None,
+    one_shot: bool = False,
 ) -> AsyncIterator[Extended]:
     """Starts them all and does not wait for any. `offered` is what built-ins offer."""
     flags = [str(one.write(folder / "extensions")) for one in made]
@@ -205,7 +236,7 @@ async def extended(
     session = Session(
         Parts(
             registry=registry,
-            log=log or SessionLog.in_memory(new_meta(str(folder), MODEL.provider, MODEL.id)),
+            journal=Journal(log or SessionLog.in_memory(new_meta(str(folder), MODEL.provider, MODEL.id))),
             active=ActiveModel(strict, MODEL),
             cwd=str(folder),
             system="be brief",
@@ -215,8 +246,19 @@ async def extended(
             switch=no_switch,
             retry=QUICK,
             guards=guards or GuardRules(),
+            one_shot=one_shot,
         ),
         bus,
+    )
+    questions, minds = Questions(bus), Minds(session, Budgets(lambda _: 1_000_000))
+    facilities = msgspec.structs.replace(
+        World().facilities(),
+        tools=Toolbox(registry, session.activation, "hilt"),
+        conversation=Conversing(session),
+        sessions=Bookkeeping(session),
+        minds=minds,
+        dialogs=Dialogs(questions),
+        topics=Topics(bus),
     )
     house = House(
         Guests(session),
@@ -225,6 +267,7 @@ async def extended(
         Surroundings("script", "script", str(folder)),
         attended,
         Memory(folder / "home" / "descriptions.json"),
+        facilities=facilities,
     )
     home = folder / "home"
     path = os.environ["PATH"]
@@ -240,9 +283,9 @@ async def extended(
         gate=Gate(TrustStore(home / "trust.json"), folder, home / "trusted", path, open=True),
     )
     host = ExtensionHost(finder, house, registry, session.parts.log.meta.id, settling=settling, watch=watch)
-    it = Extended(session, host, strict, folder)
+    it = Extended(session, host, strict, folder, questions)
     with registry.publish(Owner("hilt", builtin=True), offered), bus.subscribed(it.record), bus.subscribed(host):
         async with host.running():
             session.extensions = host
-            async with session.running():
+            async with minds.working(), session.running():
                 yield it

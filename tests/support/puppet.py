@@ -1,8 +1,10 @@
-"""An extension played from elsewhere: standard input and output go to the socket that the first argument names.
+"""An extension played from elsewhere: its pipes lead to a socket.
 
     python3 -I -S puppet.py SOCKET
 
-The end of its input is the end of what the player hears; when the player hangs up, it leaves with 0.
+Without an argument the socket has the name that this file was started by, without `.py`. With `PIGLET_FD` the pipes are
+descriptors 3 and 4, otherwise standard input and output. The end of its input is the end of what the player hears; when
+the player hangs up, it leaves with 0.
 """
 
 import os
@@ -11,11 +13,12 @@ import sys
 import threading
 
 link = socket.socket(socket.AF_UNIX)
-link.connect(sys.argv[1])
+link.connect(sys.argv[1] if sys.argv[1:] else sys.argv[0].removesuffix(".py"))
+heard_on, said_on = (3, 4) if os.environ.get("PIGLET_FD") == "1" else (0, 1)
 
 
 def listen() -> None:
-    while heard := os.read(0, 65536):
+    while heard := os.read(heard_on, 65536):
         link.sendall(heard)
     link.shutdown(socket.SHUT_WR)
 
@@ -23,4 +26,4 @@ def listen() -> None:
 threading.Thread(target=listen, daemon=True).start()
 while said := link.recv(65536):
     while said:
-        said = said[os.write(1, said) :]
+        said = said[os.write(said_on, said) :]

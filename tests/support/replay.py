@@ -2,24 +2,33 @@
 
     await replay(read(path), tmp_path, in_memory)
 
-Each extension is a real process, a puppet whose pipes end here. The host is a session in memory, or `hilt rpc`.
+Each extension is a real process, a puppet whose pipes end here. The host is a session in memory, all of hilt but its
+process, or `hilt rpc`.
 """
 
 import asyncio
 import json
+import logging
+import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, chdir, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeAlias
+from unittest import mock
 
 import msgspec
 
 from hilt.agent.session import Session
+from hilt.cli.flags import parse
+from hilt.cli.serving import Client
+from hilt.cli.wiring import assemble
 from hilt.errors import HiltError
 from hilt.frontends.encode import event_json, json_line, public
-from hilt.frontends.rpc_commands import COMMANDS, Later, RpcParts
+from hilt.frontends.rpc_commands import COMMANDS, Later, RpcParts, Services, taken
+from hilt.model.actions import Action
 from hilt.model.events import Event
 from hilt.tools import builtin_tools
 from hilt.tools.jail import Jail
@@ -110,6 +119,18 @@ Opener: TypeAlias = Callable[
 awaited."""
 
 
+class Piglet(Made):
+    """An extension of the jsonrpc dialect, to be written to disk."""
+
+    def write(self, folder: Path) -> Path:
+        directory = folder / self.name
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "manifest.yaml").write_text(json.dumps({"name": self.name, **self.manifest}))  # which is YAML, too
+        for name, text in self.files.items():
+            (directory / name).write_text(text)
+        return directory
+
+
 class Actor:
     """The far end of one extension's pipes."""
 
@@ -161,9 +182,9 @@ class Actor:
             raise AssertionError(f"the pipe to {self.name} was not closed") from None
         self.frames.check_rest()
 
-    def allow(self, question: Told) -> None:
+    def answer(self, answer: Told) -> None:
         assert self._writer
-        self._writer.write(_line({"type": "event_intercept_response", "id": question["id"]}))
+        self._writer.write(_line(answer))
 
     def leave(self) -> None:
         if self._writer:
@@ -202,7 +223,9 @@ class Player:
 
     def _check_health(self) -> None:
         """Nothing crashed, and the host has nothing to complain about unless that is what it is about."""
-        trouble = [{"type": "ext_status", "state": "failed"}, {"type": "ext_status", "state": "restarting"}]
+        trouble: list[Told] = [{"type": "ext_status", "state": "restarting"}]
+        if "failing" not in self._conversation.needs:
+            trouble.append({"type": "ext_status", "state": "failed"})
         if "raw" not in self._conversation.needs:
             trouble.append({"type": "notice", "level": "warn"})
         for event in self._events.came:
@@ -234,10 +257,11 @@ class Player:
                 raise AssertionError(f"line {step.line}: nobody plays {step.kind}")
 
     def _do(self, step: Step, host: Host) -> None:
-        if command := _command(step.value):
-            self._asked = str(step.line)
+        if command := _command(filled(step.value, self._variables)):
+            command.setdefault("id", str(step.line))  # an answer has the id of its question
+            self._asked = command["id"]
             self._responses[self._asked] = asyncio.get_running_loop().create_future()
-            host.send({**command, "id": self._asked})
+            host.send(command)
         elif "stop" in step.value:
             host.stop()
 
@@ -258,22 +282,22 @@ class Player:
                 step for step in self._conversation.steps[self._at :] if (step.kind, step.of) == ("host", actor.name)
             ]
             for index, frame in enumerate(actor.frames.came):
-                if frame["type"] == "event_intercept" and index not in actor.frames.settled:
+                if index not in actor.frames.settled and (answer := _harmless(frame)):
                     wanted = index >= actor.frames.taken and self._wanted(frame, ahead)
                     if not wanted:
                         actor.frames.settled.add(index)
-                        actor.allow(frame)
+                        actor.answer(answer)
 
     def _wanted(self, frame: Told, ahead: Iterable[Step]) -> bool:
         return any(matched(frame, step.value, self._variables) is not None for step in ahead)
 
 
 async def replay(
-    conversation: Conversation, folder: Path, open_host: Opener, patience: float = PATIENCE
+    conversation: Conversation, folder: Path, open_host: Opener, patience: float = PATIENCE, pipes: str = "fd"
 ) -> list[bytes]:
-    """Play it to its end. Every line that the host wrote to an extension."""
+    """Play it to its end. Every line that the host wrote to an extension. `pipes` are those of the jsonrpc dialect."""
     try:
-        return await _replay(conversation, folder, open_host, patience)
+        return await _replay(conversation, folder, open_host, patience, pipes)
     except BaseExceptionGroup as group:
         raise _first(group) from None
 
@@ -282,14 +306,16 @@ def _first(error: BaseException) -> BaseException:
     return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
-async def _replay(conversation: Conversation, folder: Path, open_host: Opener, patience: float) -> list[bytes]:
+async def _replay(
+    conversation: Conversation, folder: Path, open_host: Opener, patience: float, pipes: str
+) -> list[bytes]:
     actors = {name: Actor(name) for name in conversation.extensions}
     player = Player(conversation, actors, patience)
     async with asyncio.timeout(2 * PATIENCE), AsyncExitStack() as stack:
         sockets = stack.enter_context(TemporaryDirectory(prefix="puppets-"))  # a socket's path must be short
         for actor in actors.values():
             await stack.enter_async_context(actor.playing(Path(sockets, actor.name), player.allow_unasked))
-        made = [_puppet(name, Path(sockets, name)) for name in conversation.extensions]
+        made = [_puppet(name, Path(sockets, name), conversation.dialect, pipes) for name in conversation.extensions]
         async with open_host(folder, conversation, made, player.heard) as host:
             try:
                 await player.play(host)
@@ -301,8 +327,33 @@ async def _replay(conversation: Conversation, folder: Path, open_host: Opener, p
     return [line for actor in actors.values() for line in actor.lines]
 
 
-def _puppet(name: str, socket: Path) -> Made:
-    return Made(name, {"version": "1.0.0", "exec": sys.executable, "args": ["-I", "-S", str(PUPPET), str(socket)]})
+def _puppet(name: str, socket: Path, dialect: str, pipes: str) -> Made:
+    if dialect == "frames":
+        return Made(name, {"version": "1.0.0", "exec": sys.executable, "args": ["-I", "-S", str(PUPPET), str(socket)]})
+    entry = socket.with_suffix(".py")  # a program of this dialect has no arguments, but a name
+    entry.symlink_to(PUPPET)
+    manifest = {"version": "1.0.0", "runtime": sys.executable, "entry": str(entry), "pipes": pipes}
+    return Piglet(name, manifest)
+
+
+def _harmless(frame: Told) -> Told | None:
+    """What an extension says that has no objection, if it is asked for one."""
+    match frame:
+        case {"type": "event_intercept", "id": id_}:
+            return {"type": "event_intercept_response", "id": id_}
+        case {"type": "ext_request", "id": id_, "method": method, "params": params} if method in _HARMLESS:
+            return {"type": "ext_response", "id": id_, "result": _HARMLESS[method](params)}
+        case {"id": id_, "method": method, "params": params} if method in _HARMLESS:
+            return {"jsonrpc": "2.0", "id": id_, "result": _HARMLESS[method](params)}
+    return None
+
+
+_HARMLESS: dict[str, Callable[[Told], Told]] = {
+    "event/dispatch": lambda _: {"action": None},
+    "interceptor/before": lambda _: {"allow": True},
+    "interceptor/after": lambda params: {"details": params.get("details")},
+    "interceptor/event": lambda _: {},
+}
 
 
 def _shown(step: Step) -> str:
@@ -320,11 +371,15 @@ def _command(doing: Told) -> Told | None:
             return {"type": "prompt", "message": message}
         case {"command": name}:
             return {"type": "command", "name": name, "args": doing.get("args", "")}
+        case {"input": text}:
+            return {"type": "input", "text": text}
         case {"shortcut": key}:
             return {"type": "shortcut", "key": key}
-        case {"abort": True}:
-            return {"type": "abort"}
-        case {"panel_key": fields} | {"panel_close": fields} | {"panel_resize": fields}:
+        case {"abort": True} | {"compact": True}:
+            return {"type": next(iter(doing))}
+        case {"host": method}:
+            return {"type": "host", "method": method, "params": doing.get("params", {})}
+        case {"ui_response": fields} | {"panel_key": fields} | {"panel_close": fields} | {"panel_resize": fields}:
             return {"type": next(iter(doing)), **fields}
     return None
 
@@ -333,14 +388,17 @@ def _command(doing: Told) -> Told | None:
 
 
 class _Memory:
-    def __init__(self, session: Session, group: asyncio.TaskGroup, tell: Callable[[Told], None]) -> None:
+    def __init__(
+        self, session: Session, group: asyncio.TaskGroup, tell: Callable[[Told], None], parts: RpcParts | None = None
+    ) -> None:
         self._session = session
         self._group = group
         self._tell = tell
+        self._parts = parts
         self.stopping = asyncio.Event()
 
     def send(self, command: Told) -> None:
-        self._group.create_task(_Call(self._session, command, self._tell).answer())
+        self._group.create_task(_Call(self._session, command, self._tell, self._parts).answer())
 
     def stop(self) -> None:
         self.stopping.set()
@@ -350,9 +408,16 @@ class _Call:
     """A command in memory, done by what does it for `hilt rpc`."""
 
     parts: RpcParts
+    services: Services
 
-    def __init__(self, session: Session, command: Told, tell: Callable[[Told], None]) -> None:
+    def __init__(
+        self, session: Session, command: Told, tell: Callable[[Told], None], parts: RpcParts | None = None
+    ) -> None:
         self.session = session
+        if parts:
+            self.parts = parts
+            if parts.serve:
+                self.services = parts.serve(lambda *_: None)
         self._command = COMMANDS[command["type"]]
         self._id = command["id"]
         self._tell = tell
@@ -375,6 +440,12 @@ class _Call:
 
     async def withdrawn(self) -> None:
         await self.fail("taken back before it started")
+
+    async def ran(self, actions: tuple[Action, ...]) -> None:
+        self._respond(success=True, data=taken(actions))
+
+    async def failed(self, error: HiltError) -> None:
+        await self.fail(error.message)
 
     async def fail(self, error: str) -> None:
         self._respond(success=False, error=error)
@@ -410,6 +481,52 @@ async def in_memory(
     async with asyncio.TaskGroup() as group:
         group.create_task(live())
         yield await begun
+
+
+@asynccontextmanager
+async def in_process(
+    folder: Path, conversation: Conversation, made: list[Made], tell: Callable[[Told], None]
+) -> AsyncIterator[Host]:
+    """All of hilt, put together as `hilt rpc` does it, with a home of its own, but in this process."""
+    hilt = Hilt(folder)
+    _write_files(hilt.project, conversation)
+    flags = [word for one in made for word in ("--ext", str(one.write(folder / "extensions")))]
+    begun: asyncio.Future[_Memory] = asyncio.get_running_loop().create_future()
+
+    async def show(event: Event) -> None:
+        if public(event):
+            tell(json.loads(json_line(event_json(event))))
+
+    async def live() -> None:
+        options = parse(["rpc", *hilt.script(*conversation.model()), *flags])
+        async with (
+            assemble(options, can_ask=True) as app,
+            app.session.bus.faced(show),
+            asyncio.TaskGroup() as group,
+        ):
+            serve = partial(Client, app.services) if app.services else None
+            parts = RpcParts(app.session, app.questions, app.models, app.store, app.mask, serve=serve)
+            host = _Memory(app.session, group, tell, parts)
+            begun.set_result(host)
+            await host.stopping.wait()
+            app.questions.close()
+
+    with _living_in(hilt):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(live())
+            yield await begun
+
+
+@contextmanager
+def _living_in(hilt: Hilt) -> Iterator[None]:
+    """What belongs to the process as a whole is as hilt would find it, and afterwards as it was."""
+    handlers, level = logging.root.handlers[:], logging.root.level
+    with chdir(hilt.project), mock.patch.dict(os.environ, hilt.environment):
+        try:
+            yield
+        finally:
+            logging.root.handlers[:] = handlers
+            logging.root.setLevel(level)
 
 
 class _Process:

@@ -11,27 +11,36 @@ FOLDER = Path(__file__).parents[2] / "spec" / "transcripts"
 
 Variables: TypeAlias = Mapping[str, Any]
 
-_HEAD = {"transcript": str, "about": str, "needs": list, "extensions": list, "files": dict}
-_OPTIONAL = {"extensions", "files"}
+_HEAD = {"transcript": str, "about": str, "needs": list, "dialect": str, "extensions": list, "files": dict}
+_OPTIONAL = {"dialect", "extensions", "files"}
+_DIALECTS = ("frames", "jsonrpc")
+_VARIABLE = re.compile(r"\$#?\w+")
+_RESERVED = ("$any", "$absent")
 _SIDED = {"ext": dict, "ext_raw": str, "host": dict, "host_not": dict, "host_end": bool}
 """Steps that belong to one extension."""
 _STEPS = {**_SIDED, "do": dict, "expect": dict, "expect_not": dict, "expect_response": dict}
 _DO: dict[str, dict[str, type]] = {
     "prompt": {"prompt": str, "model": list},
     "command": {"command": str, "args": str, "model": list},
+    "input": {"input": str, "model": list},
     "shortcut": {"shortcut": str},
     "abort": {"abort": bool},
+    "compact": {"compact": bool, "model": list},
+    "host": {"host": str, "params": dict, "model": list},
+    "ui_response": {"ui_response": dict},
     "panel_key": {"panel_key": dict},
     "panel_close": {"panel_close": dict},
     "panel_resize": {"panel_resize": dict},
     "stop": {"stop": bool},
     "model": {"model": list},
 }
-_PANEL: dict[str, dict[str, type]] = {
+_INNER: dict[str, dict[str, type]] = {
     "panel_key": {"panel_id": str, "key": str, "text": str},
     "panel_close": {"panel_id": str},
     "panel_resize": {"panel_id": str, "width": int, "height": int},
+    "ui_response": {"id": str, "selected": str, "cancelled": bool, "approved": bool},
 }
+_MAY_LACK = {"text", "selected", "cancelled", "approved"}
 
 
 class BadTranscript(Exception):
@@ -51,6 +60,7 @@ class Step:
 class Conversation:
     name: str
     about: str
+    dialect: str
     needs: tuple[str, ...]
     extensions: tuple[str, ...]
     files: Mapping[str, str]
@@ -62,7 +72,7 @@ class Conversation:
 
 
 def paths() -> list[Path]:
-    return sorted(FOLDER.glob("*.jsonl"))
+    return sorted(FOLDER.rglob("*.jsonl"))
 
 
 # Reading
@@ -79,10 +89,12 @@ def read(path: Path) -> Conversation:
     _check(head, _HEAD, _HEAD.keys() - _OPTIONAL, where)
     if head["transcript"] != path.stem:
         raise BadTranscript(f"{where}: it is called {head['transcript']}")
+    if (dialect := head.get("dialect", _DIALECTS[0])) not in _DIALECTS:
+        raise BadTranscript(f"{where}: there is no dialect {dialect!r}")
     extensions = tuple(head.get("extensions", ["demo"]))
     found = tuple(_step(value, extensions, f"{path.name}:{number}", number) for number, value in enumerate(steps, 2))
     needs, files = tuple(head["needs"]), head.get("files", {})
-    return Conversation(head["transcript"], head["about"], needs, extensions, files, found)
+    return Conversation(head["transcript"], head["about"], dialect, needs, extensions, files, found)
 
 
 def _parsed(line: str, where: str) -> dict[str, Any]:
@@ -120,8 +132,8 @@ def _check_doing(doing: dict[str, Any], where: str) -> None:
     if verb not in _DO:
         raise BadTranscript(f"{where}: nobody can do {verb!r}")
     _check(doing, _DO[verb], {verb}, where)
-    if verb in _PANEL:
-        _check(doing[verb], _PANEL[verb], _PANEL[verb].keys() - {"text"}, where)
+    if verb in _INNER:
+        _check(doing[verb], _INNER[verb], _INNER[verb].keys() - _MAY_LACK, where)
     if _DO[verb][verb] is bool and doing[verb] is not True:
         raise BadTranscript(f"{where}: {verb} is true or not there")
 
@@ -137,11 +149,15 @@ def _check(value: dict[str, Any], known: Mapping[str, type], required: Any, wher
 
 
 def _patterns(pattern: Any, where: str) -> Iterator[str]:
-    """Every string in it that begins with `$`."""
+    """Every string in it that stands for something else."""
     match pattern:
         case dict() if "$contains" in pattern:
             if len(pattern) > 1 or not isinstance(pattern["$contains"], str):
                 raise BadTranscript(f"{where}: $contains has a text and nothing beside it")
+        case {"$has": part}:
+            if len(pattern) > 1:
+                raise BadTranscript(f"{where}: $has has nothing beside it")
+            yield from _patterns(part, where)
         case dict():
             for part in pattern.values():
                 yield from _patterns(part, where)
@@ -150,7 +166,7 @@ def _patterns(pattern: Any, where: str) -> Iterator[str]:
                 raise BadTranscript(f"{where}: only keys can be $absent")
             for part in pattern:
                 yield from _patterns(part, where)
-        case str() if pattern.startswith("$"):
+        case str() if _VARIABLE.fullmatch(pattern):
             yield pattern
 
 
@@ -167,6 +183,8 @@ def _contains(value: Any, pattern: Any, variables: dict[str, Any]) -> bool:
     match pattern:
         case {"$contains": text}:
             return isinstance(value, str) and text in value
+        case {"$has": part}:
+            return isinstance(value, list) and any(_found(one, part, variables) for one in value)
         case dict():
             return isinstance(value, dict) and all(
                 key not in value if part == "$absent" else key in value and _contains(value[key], part, variables)
@@ -186,8 +204,15 @@ def _contains(value: Any, pattern: Any, variables: dict[str, Any]) -> bool:
             return _same(pattern, value)
 
 
+def _found(value: Any, pattern: Any, variables: dict[str, Any]) -> bool:
+    """The variables keep what they took only if it matches as a whole."""
+    found = matched(value, pattern, variables)
+    variables.update(found or {})
+    return found is not None
+
+
 def _is_variable(pattern: str) -> bool:
-    return pattern.startswith("$") and pattern not in ("$any", "$absent")
+    return bool(_VARIABLE.fullmatch(pattern)) and pattern not in _RESERVED
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -210,13 +235,13 @@ def filled(value: Any, variables: Variables) -> Any:
             return {key: filled(part, variables) for key, part in value.items()}
         case list():
             return [filled(part, variables) for part in value]
-        case str() if value.startswith("$"):
+        case str() if _is_variable(value):
             return variables[value]
     return value
 
 
 def filled_text(text: str, variables: Variables) -> str:
-    return re.sub(r"\$\{(\w+)\}", lambda found: str(variables[f"${found[1]}"]), text)
+    return re.sub(r"\$\{(#?\w+)\}", lambda found: str(variables[f"${found[1]}"]), text)
 
 
 def example(pattern: Any) -> Any:
@@ -224,10 +249,12 @@ def example(pattern: Any) -> Any:
     match pattern:
         case {"$contains": text}:
             return text
+        case {"$has": part}:
+            return [example(part)]
         case dict():
-            return {key: example(part) for key, part in pattern.items() if part not in ("$any", "$absent")}
+            return {key: example(part) for key, part in pattern.items() if part not in _RESERVED}
         case list():
             return [example(part) for part in pattern]
-        case str() if pattern.startswith("$"):
-            return "made-up"
+        case str() if _is_variable(pattern):
+            return 7 if pattern.startswith("$#") else "made-up"
     return pattern

@@ -51,11 +51,16 @@ def shell(
     limits: Limits | None = None,
     grace: float = QUICK,
 ) -> Spec:
-    return Spec(("/bin/sh", "-c", script), cwd, PATH, pipes, log, limits or Limits(), grace)
+    return Spec(("/bin/sh", "-c", script), cwd, PATH, pipes, log, limits or Limits(), grace, speaks=speaks)
 
 
 def python(code: str, cwd: Path, *, pipes: Pipes = "stdio", log: Path | None = None, grace: float = QUICK) -> Spec:
-    return Spec((sys.executable, "-I", "-S", "-c", code), cwd, PATH, pipes, log, grace=grace)
+    return Spec((sys.executable, "-I", "-S", "-c", code), cwd, PATH, pipes, log, grace=grace, speaks=speaks)
+
+
+def speaks(line: bytes) -> bool:
+    """What shows that a line on stdout is meant for us."""
+    return line.startswith(b"{")
 
 
 async def until(condition: Callable[[], object], seconds: float = DEADLINE) -> None:

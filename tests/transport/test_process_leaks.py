@@ -28,6 +28,12 @@ async def crash(folder: Path) -> None:
         await child.exited()
 
 
+async def decide(folder: Path) -> None:
+    async with started(shell("echo stray; echo '{}'; echo '{}' >&4", folder, pipes="either")) as child:
+        child.channel.listen(Heard())
+        await child.exited()
+
+
 async def fail(folder: Path) -> None:
     with pytest.raises(StartError):
         async with started(Spec((str(folder / "nothing"),), folder, PATH)):
@@ -44,7 +50,7 @@ async def many(work: Callable[[Path], Awaitable[None]], folder: Path, times: int
             group.create_task(repeat())
 
 
-@pytest.mark.parametrize("work", [stop, crash, fail])
+@pytest.mark.parametrize("work", [stop, crash, decide, fail])
 async def test_a_hundred_lives_leave_no_descriptor_process_thread_or_task(
     tmp_path: Path, work: Callable[[Path], Awaitable[None]]
 ) -> None:

@@ -17,7 +17,7 @@ from hilt.transport.diagnosis import explain
 from hilt.transport.launch import Spec
 from hilt.transport.process import started
 from hilt.transport.trampoline import Pipes
-from transport.children import PATH, open_descriptors, our_children, shell, until
+from transport.children import PATH, open_descriptors, our_children, shell, speaks, until
 
 
 def program(path: Path, content: bytes, mode: int = 0o755) -> str:
@@ -69,7 +69,7 @@ def directory(folder: Path) -> str:
     return str(folder / "x")
 
 
-@pytest.mark.parametrize("pipes", ["stdio", "fd34"])
+@pytest.mark.parametrize("pipes", ["stdio", "fd34", "either"])
 @pytest.mark.parametrize(
     ("make", "cause", "fix"),
     [
@@ -91,7 +91,7 @@ async def test_a_program_that_cannot_run_says_why_and_what_to_do(
     assert callable(make)
     name = make(tmp_path)
     with pytest.raises(StartError) as caught:
-        async with started(Spec((name,), tmp_path, PATH, pipes)):
+        async with started(Spec((name,), tmp_path, PATH, pipes, speaks=speaks)):
             pass
     assert cause in caught.value.message and name in caught.value.message
     assert "\n" not in caught.value.message

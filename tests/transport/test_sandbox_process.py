@@ -12,7 +12,7 @@ from hilt.transport.process import Exit, started
 from hilt.transport.sandbox import confine
 from hilt.transport.trampoline import Limits, Pipes
 from support.leftovers import nothing_left
-from transport.children import DEADLINE, PATH, Heard, runs, until
+from transport.children import DEADLINE, PATH, Heard, runs, speaks, until
 from transport.confinement import World, without_bubblewrap, world
 
 ECHO = "import os\nwhile data := os.read({source}, 4096): os.write({target}, data)"
@@ -36,7 +36,7 @@ def means(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def spec(made: World, code: str, pipes: Pipes = "stdio", limits: Limits | None = None) -> Spec:
     argv = confine((sys.executable, "-I", "-S", "-c", code), made.policy(), PATH["PATH"]).argv
-    return Spec(argv, made.code, PATH, pipes, limits=limits or Limits(), grace=0.2)
+    return Spec(argv, made.code, PATH, pipes, limits=limits or Limits(), grace=0.2, speaks=speaks)
 
 
 def with_environment(marker: bytes) -> list[int]:
@@ -51,16 +51,18 @@ def with_environment(marker: bytes) -> list[int]:
 
 
 @pytest.mark.usefixtures("means")
-@pytest.mark.parametrize("pipes", ["stdio", "fd34"])
-async def test_lines_go_in_and_out(pipes: Pipes) -> None:
-    source, target = (3, 4) if pipes == "fd34" else (0, 1)
+@pytest.mark.parametrize(
+    ("pipes", "source", "target"), [("stdio", 0, 1), ("fd34", 3, 4), ("either", 0, 1), ("either", 3, 4)]
+)
+async def test_lines_go_in_and_out(pipes: Pipes, source: int, target: int) -> None:
     with world() as made:
         async with nothing_left(), started(spec(made, ECHO.format(source=source, target=target), pipes)) as child:
             heard = Heard()
             child.channel.listen(heard)
-            child.channel.send(b"hello\n")
+            child.channel.send(b"{hello}\n")
             await until(lambda: heard.lines)
-            assert heard.lines == [b"hello"]
+            assert heard.lines == [b"{hello}"]
+            assert child.arrangement == ("stdio" if source == 0 else "fd34")
 
 
 @pytest.mark.usefixtures("means")

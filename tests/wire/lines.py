@@ -82,6 +82,20 @@ EXTENSION_LINES: dict[bytes, t.ExtensionFrame] = {
         "compactor", name="c", threshold=1000
     ),
     b'{"type":"register","kind":"provider","api":"openai"}': t.Register("provider", api="openai"),
+    b'{"type":"register","kind":"provider","api":"own","models":[{"id":"m1"}]}': t.Register(
+        "provider", api="own", models=Raw(b'[{"id":"m1"}]')
+    ),
+    b'{"type":"register","kind":"interceptor","name":"g","priority":7,"events":["tool_call"]}': t.Register(
+        "interceptor", name="g", priority=7, events=("tool_call",)
+    ),
+    b'{"type":"register","kind":"event_handler","name":"w","events":[]}': t.Register(
+        "event_handler", name="w", events=()
+    ),
+    b'{"type":"host_notify","method":"setWidget","params":{"key":"w"}}': t.HostNotify("setWidget", Raw(b'{"key":"w"}')),
+    b'{"type":"ext_response","id":"6","result":{"allow":true}}': t.ExtResponse("6", Raw(b'{"allow":true}')),
+    b'{"type":"ext_response","id":"6","error":{"code":-32603,"message":"no"}}': t.ExtResponse(
+        "6", error=t.HostFault(-32603, "no")
+    ),
     b'{"type":"tool_progress","id":"5","text":"half"}': t.ToolProgress("5", "half"),
 }
 
@@ -152,6 +166,12 @@ HOST_LINES: dict[bytes, t.HostFrame] = {
     b'{"type":"host_response","id":"9","result":{"tools":[]}}': t.HostResponse("9", Raw(b'{"tools":[]}')),
     b'{"type":"host_response","id":"9","error":{"code":-32601,"message":"unknown"}}': t.HostResponse(
         "9", error=t.HostFault(-32601, "unknown")
+    ),
+    b'{"type":"ext_request","id":"6","method":"messageHook/onMessage","params":{"message":"hi"}}': t.ExtRequest(
+        "6", "messageHook/onMessage", Raw(b'{"message":"hi"}')
+    ),
+    b'{"type":"ext_notify","method":"eventBus/event","params":{"topic":"t"}}': t.ExtNotify(
+        "eventBus/event", Raw(b'{"topic":"t"}')
     ),
     b'{"type":"shutdown"}': t.Shutdown(),
 }

@@ -1,12 +1,17 @@
-"""Tools the model knows by name only until they are activated: until then their schemas cost nothing."""
+"""Which of the tools that there are a model gets to see and may call.
 
-from collections.abc import Iterable
+Some it knows by name only until they are activated: until then their schemas cost nothing. And extensions may narrow
+the choice for as long as they run.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
 
 from hilt.model.contributions import Effect, Invocation, Tool, ToolOutput
 from hilt.model.stream import ToolSpec
 from hilt.registry.snapshot import Snapshot
 
 ACTIVATE = "activate_tools"
+_HINTS = "# Tool usage notes"
 _SCHEMA = {
     "type": "object",
     "properties": {"names": {"type": "array", "items": {"type": "string"}, "minItems": 1}},
@@ -16,26 +21,51 @@ _SCHEMA = {
 
 
 class Activation:
-    """Which deferred tools are active, for as long as the session runs."""
+    """Of one model: which deferred tools are active, for as long as it is at work, and what it may have at all.
 
-    def __init__(self) -> None:
+    One that works beside another, `within` its bounds, has what extensions leave that one too.
+    """
+
+    def __init__(self, within: "Activation | None" = None, only: Collection[str] | None = None) -> None:
         self._active: set[str] = set()
+        self._filters: dict[str, frozenset[str]] = {} if within is None else within._filters
+        self._only = None if only is None else frozenset(only)
 
     def offered(self, snapshot: Snapshot) -> tuple[ToolSpec, ...]:
         """What the model is shown: active tools whole, the others by name and one line within the tool for them."""
-        tools = [owned.tool for owned in snapshot.tools.values() if self._shown(owned.tool)]
+        tools = [*self._shown(snapshot)]
         if activator := self.tool(snapshot, ACTIVATE):
             tools.append(activator)
         return tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in tools)
 
-    def instructions(self, snapshot: Snapshot) -> Iterable[str]:
-        """What the tools that are shown want the model to know, each once."""
-        shown = (owned.tool for owned in snapshot.tools.values() if self._shown(owned.tool))
-        return dict.fromkeys(tool.instructions for tool in shown if tool.instructions)
+    def instructions(self, snapshot: Snapshot) -> Iterator[str]:
+        """What the tools that are shown want the model to know: a word on each, and each longer text once."""
+        shown = self._shown(snapshot)
+        yield from dict.fromkeys(tool.instructions for tool in shown if tool.instructions)
+        if hints := [f"- {tool.name}: {' '.join(tool.hint.split())}" for tool in shown if tool.hint.strip()]:
+            yield "\n".join((_HINTS, "", *hints))
+
+    def narrow(self, names: Iterable[str], source: str) -> None:
+        """Let the model have these only, also those that are offered later; none lifts it."""
+        if kept := frozenset(names):
+            self._filters[source] = kept
+        else:
+            self._filters.pop(source, None)
+
+    def bereave(self, source: str) -> None:
+        """Whoever narrowed the choice is gone."""
+        self._filters.pop(source, None)
+
+    def withheld(self, name: str) -> str:
+        """Why the model may not have the tool of this name; empty when it may."""
+        if self._only is not None and name not in self._only:
+            return "it is not among the tools for this task"
+        by = [source for source, kept in self._filters.items() if name not in kept]
+        return f"{' and '.join(by)} narrowed the tools to others" if by else ""
 
     def tool(self, snapshot: Snapshot, name: str) -> Tool | None:
         """The tool that activates others, when there are some and nobody else has its name."""
-        waiting = [owned.tool for owned in snapshot.tools.values() if self._waits(owned.tool)]
+        waiting = [owned.tool for owned in snapshot.tools.values() if self.waits(owned.tool) and self._free(owned.tool)]
         if name != ACTIVATE or not waiting or name in snapshot.tools:
             return None
         listed = "\n".join(f"- {tool.name}: {_line(tool.description)}" for tool in waiting)
@@ -58,16 +88,28 @@ class Activation:
         """Whatever the answer of a tool asks to have activated. Names that nobody offers yet may come later."""
         self._active.update(str(name) for name in output.details.get("activate_tools", ()))
 
+    def show(self, name: str) -> None:
+        """Have a deferred tool shown whole from now on."""
+        self._active.add(name)
+
     def used(self, tool: Tool) -> None:
         """The model called it without asking: from now on it may as well see what it calls."""
         if tool.exposure == "deferred":
-            self._active.add(tool.name)
+            self.show(tool.name)
 
-    def _shown(self, tool: Tool) -> bool:
-        return tool.exposure in ("direct", "model-only") or (tool.exposure == "deferred" and tool.name in self._active)
-
-    def _waits(self, tool: Tool) -> bool:
+    def waits(self, tool: Tool) -> bool:
+        """Whether the model knows no more of it than its name."""
         return tool.exposure == "deferred" and tool.name not in self._active
+
+    def _shown(self, snapshot: Snapshot) -> list[Tool]:
+        return [
+            owned.tool
+            for owned in snapshot.tools.values()
+            if owned.tool.exposure != "codemode" and not self.waits(owned.tool) and self._free(owned.tool)
+        ]
+
+    def _free(self, tool: Tool) -> bool:
+        return (not self._filters and self._only is None) or not self.withheld(tool.name)
 
 
 def _line(text: str) -> str:

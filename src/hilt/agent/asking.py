@@ -1,17 +1,17 @@
 """One question to the model: stream the answer, and ask again when the failure is a passing one."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from itertools import count
 
 from msgspec import Struct, field
 
 from hilt.agent.retry import RetryPolicy
-from hilt.errors import RateLimited, Unavailable
+from hilt.errors import HiltError, ProviderError, RateLimited, Unavailable
 from hilt.model.events import AssistantStarted, Event, Retrying
 from hilt.model.ports import Provider
-from hilt.model.stream import Completed, ModelRequest, TextDelta
+from hilt.model.stream import Completed, ModelRequest, StreamItem, TextDelta
 
 
 class Answer(Struct):
@@ -23,6 +23,23 @@ class Answer(Struct):
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+
+class Nobody:
+    """The provider (a port) where there is none that could answer: it says why."""
+
+    def __init__(self, name: str, error: HiltError) -> None:
+        self.name = name
+        self._error = error
+
+    async def stream(self, _: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        if isinstance(self._error, ProviderError):
+            raise self._error
+        raise ProviderError(self._error.message, hint=self._error.hint)
+        yield  # that makes it a generator, as all are
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
 
 async def ask(

@@ -1,9 +1,20 @@
-"""Making a long conversation short: where to cut, what to ask, when to do it. Pure but for the asking."""
+"""Making a long conversation short: where to cut, what to ask, when to do it, what an extension may make of it.
+
+Pure. The doing is `condensing`.
+"""
 
 from collections.abc import Sequence
 
-from hilt.model.content import AnyBlock, Image, Text, Thinking, ToolCall
-from hilt.model.conversation import AssistantMessage, Message, ToolMessage, UserMessage, user_text
+from hilt.errors import HiltError
+from hilt.model.content import AnyBlock, Image, Text, Thinking, ToolCall, text_of
+from hilt.model.conversation import (
+    AssistantMessage,
+    Message,
+    ToolMessage,
+    UserMessage,
+    pair_calls,
+    user_text,
+)
 from hilt.model.models import ModelInfo
 from hilt.model.stream import ModelRequest
 
@@ -12,6 +23,10 @@ KEPT = 4
 THRESHOLD = 0.85
 """The part of the context window at which compaction starts by itself."""
 MAX_OUTPUT = 4096
+_TELLING = 40
+"""Characters of a sentence that nobody writes by accident."""
+ENOUGH = 8
+"""Messages below which an extension is not asked to shorten a conversation by itself."""
 _RESULT_CHARS = 4000
 
 SYSTEM = """\
@@ -69,10 +84,45 @@ def estimated_tokens(messages: Sequence[Message]) -> int:
     return known + rest
 
 
-def over_threshold(messages: Sequence[Message], model: ModelInfo) -> bool:
-    if not model.context_window or not cut_point(messages):
+def over_threshold(messages: Sequence[Message], model: ModelInfo, compact_at: int = 0) -> bool:
+    """Whether it is time, by the model's window or by what the user wants."""
+    limits = [limit for limit in (THRESHOLD * model.context_window, compact_at) if limit > 0]
+    if not limits or not cut_point(messages):
         return False
-    return estimated_tokens(messages) >= THRESHOLD * model.context_window
+    return estimated_tokens(messages) >= min(limits)
+
+
+def wanted(messages: Sequence[Message], threshold: int) -> bool:
+    """Whether it is time by what an extension says."""
+    return threshold > 0 and len(messages) >= ENOUGH and estimated_tokens(messages) >= threshold
+
+
+def sound(before: Sequence[Message], answer: Sequence[Message]) -> tuple[Message, ...]:
+    """What an extension made of a conversation, as it can be gone on with. Raises when it cannot.
+
+    Calls and results are paired, what the user said last is there, and it is shorter than it was.
+    """
+    kept = pair_calls(message for message in answer if _size(message))
+    if not kept:
+        raise HiltError("there is nothing in the conversation it returned")
+    if (last := _last_said(before)) and not any(_says(message, last) for message in kept):
+        place = next((at for at, message in enumerate(kept) if not isinstance(message, UserMessage)), len(kept))
+        kept.insert(place, last)
+    if sum(map(_size, kept)) >= sum(map(_size, before)):
+        raise HiltError("the conversation it returned is no shorter")
+    return tuple(kept)
+
+
+def _last_said(messages: Sequence[Message]) -> UserMessage | None:
+    """By the user, in words; a summary is not."""
+    said = (message for message in reversed(messages) if isinstance(message, UserMessage) and not message.summary)
+    return next((message for message in said if text_of(message.content).strip()), None)
+
+
+def _says(message: Message, said: UserMessage) -> bool:
+    """Whether these words are in it: as they are, or quoted, if they are too many to be there by chance."""
+    words, text = text_of(said.content).strip(), text_of(_blocks(message), "\n")
+    return (isinstance(message, UserMessage) and text.strip() == words) or (len(words) >= _TELLING and words in text)
 
 
 def _as_text(message: Message) -> str:
@@ -101,14 +151,22 @@ def _block(block: AnyBlock) -> str:
             return f"[calls {name} with {args}]"
 
 
-def _tokens(message: Message) -> int:
-    """A guess: four characters a token, and what an image of usual size costs."""
+def _blocks(message: Message) -> Sequence[AnyBlock]:
     match message:
         case UserMessage(content=content) | AssistantMessage(content=content):
-            blocks: Sequence[AnyBlock] = content
+            return content
         case ToolMessage(results=results):
-            blocks = [block for result in results for block in result.content]
-    return sum(1500 if isinstance(block, Image) else len(_block(block)) // 4 for block in blocks)
+            return [block for result in results for block in result.content]
+
+
+def _tokens(message: Message) -> int:
+    """A guess: four characters a token, and what an image of usual size costs."""
+    return sum(1500 if isinstance(block, Image) else len(_block(block)) // 4 for block in _blocks(message))
+
+
+def _size(message: Message) -> int:
+    """In characters; nothing when there is nothing in it that a model would read."""
+    return sum(6000 if isinstance(block, Image) else len(_block(block).strip()) for block in _blocks(message))
 
 
 def _squeeze(text: str, limit: int) -> str:

@@ -9,7 +9,7 @@ from hilt.model.content import Args, ToolCall, text_of
 from hilt.model.contributions import ToolOutput
 from hilt.model.conversation import unknown_outcome
 from hilt.model.events import ToolCalled
-from hilt.sessions.log import SessionLog
+from hilt.sessions.journal import Journal
 from hilt.sessions.records import NoteRecord
 
 DEPTH = 4
@@ -18,27 +18,27 @@ _RECORDED = 4096
 _TAKEN_BACK = "Cancelled by the extension that called it, or ended with it: its outcome is unknown."
 
 
-async def call_for(desk: Desk, name: str, args: Args, log: SessionLog) -> ToolOutput:
+async def call_for(desk: Desk, name: str, args: Args, journal: Journal) -> ToolOutput:
     """A refusal is an error result, as it is for the model."""
     if problem := _chain_problem(name, desk.chain):
         return ToolOutput.of(problem, is_error=True)
     call = ToolCall(f"ext_{os.urandom(6).hex()}", name, args)
-    await desk.emit(ToolCalled(call.id, name, args, desk.origin))
+    await desk.emit(ToolCalled(call.id, name, args, desk.origin, known=desk.tool(name) is not None))
     try:
         ran = await run_call(call, desk)
     except asyncio.CancelledError:
         # Nobody waits for the answer any more; that it was begun is worth knowing all the same.
-        await _end(Ran(unknown_outcome(call, _TAKEN_BACK), "cancelled", executed=True, args=args), desk, log)
+        await _end(Ran(unknown_outcome(call, _TAKEN_BACK), "cancelled", executed=True, args=args), desk, journal)
         raise
-    await _end(ran, desk, log)
+    await _end(ran, desk, journal)
     return ToolOutput(ran.result.content, ran.result.is_error, ran.result.details)
 
 
-async def _end(ran: Ran, desk: Desk, log: SessionLog) -> None:
+async def _end(ran: Ran, desk: Desk, journal: Journal) -> None:
     result = ran.result
     record = {"extension": desk.origin, "id": result.call_id, "name": result.name, "args": ran.args}
     said = {"status": ran.status, "text": text_of(result.content)[:_RECORDED]}
-    log.append(NoteRecord("extension_call", {**record, **said}))
+    journal.append(NoteRecord("extension_call", {**record, **said}))
     await desk.emit(told(ran, desk.origin))
 
 

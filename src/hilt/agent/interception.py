@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from msgspec import Struct, field, structs
 
+from hilt.agent.deadlines import Deadlines
 from hilt.agent.permissions import Permissions
 from hilt.errors import ExtensionError
 from hilt.model.contributions import Asked, Effect
@@ -26,7 +27,7 @@ from hilt.model.verdicts import (
     Verdict,
 )
 from hilt.registry.snapshot import OwnedInterceptor
-from hilt.sessions.log import SessionLog
+from hilt.sessions.journal import Journal
 from hilt.sessions.records import NoteRecord
 
 _BUDGET = 10.0
@@ -50,12 +51,16 @@ class Bench(Struct, frozen=True):
     """Where interceptors are heard."""
 
     rules: GuardRules
-    log: SessionLog
+    journal: Journal
     emit: Callable[[Event], Awaitable[None]]
     permissions: Permissions
     """Who could be asked in place of a guard."""
+    deadlines: Deadlines = Deadlines()
+    """For all others who are asked."""
     changers: set[str] = field(default_factory=set)
     """The owners whose last answer changed what they were asked."""
+    complained: set[str] = field(default_factory=set)
+    """The owners of whom the user knows already that they do not look at results."""
 
 
 class Ruling(Struct, frozen=True):
@@ -265,12 +270,12 @@ async def _publish(hearing: _Hearing, ruling: Ruling, bench: Bench) -> None:
     question = ruling.question
     outcome: Any = "blocked" if ruling.blocked_by else "changed" if ruling.changed_by else "allowed"
     told = Intercepted(question.event, outcome, tuple(hearing.decisions), question.tool_id, question.tool_name)
-    bench.log.append(NoteRecord("interception", told))
+    bench.journal.append(NoteRecord("interception", told))
     for decided in hearing.decisions:
         if decided.decision == "fail":
             data = {"guard": decided.extension, "reason": decided.reason, "decision": decided.applied}
             about = {"event": question.event, "id": question.tool_id, "name": question.tool_name}
-            bench.log.append(NoteRecord("guard_failed", {**data, **about}))
+            bench.journal.append(NoteRecord("guard_failed", {**data, **about}))
     await bench.emit(told)
     for decided in hearing.decisions:
         if decided.decision == "fail":

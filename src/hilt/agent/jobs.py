@@ -1,21 +1,28 @@
-"""Prompts and compactions, done one after the other by a single worker."""
+"""Prompts, compactions and what has to wait for both, done one after the other by a single worker.
+
+What must not hold them up, nor wait for them, runs beside.
+"""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from hilt.agent.loop import Outcome
+from hilt.agent.run import Outcome
 from hilt.agent.stopping import Stop
+from hilt.errors import HiltError, UsageError
+from hilt.model.actions import Action
 from hilt.model.content import text_of
 from hilt.model.conversation import UserMessage
 
 _NEVER = Outcome("aborted", "never started")
 _WIND_DOWN = 5.0
 """Seconds a job may take to record and tell how it ended when the session is left."""
+_BESIDE = 100
+"""Things done beside the jobs at once."""
 
 
 class Asker(Protocol):
@@ -25,12 +32,22 @@ class Asker(Protocol):
 
     async def withdrawn(self) -> None: ...
 
+    async def ran(self, actions: tuple[Action, ...]) -> None:
+        """A command that had to wait has run, and this was done. It is not told to have started."""
+
+    async def failed(self, error: HiltError) -> None:
+        """A command that had to wait was of no use."""
+
 
 class Job(Struct, eq=False):
-    """A prompt or, without a message, a compaction."""
+    """A prompt; without a message, other work; and without either, a compaction."""
 
-    message: UserMessage | None
+    message: UserMessage | None = None
     asker: Asker | None = None
+    work: Callable[[], Awaitable[Outcome]] | None = None
+    """What is to be done between turns. No turn begins before it returns."""
+    name: str = "/compact"
+    """What it is called while it waits, if it is no message."""
     stop: Stop = field(default_factory=Stop)
     over: bool = False
     """Done but for telling so: too late to stop it."""
@@ -43,7 +60,7 @@ class Job(Struct, eq=False):
 
     @property
     def label(self) -> str:
-        return text_of(self.message.content) if self.message else "/compact"
+        return text_of(self.message.content) if self.message else self.name
 
 
 class Jobs:
@@ -54,6 +71,8 @@ class Jobs:
         self._idle = asyncio.Event()
         self._idle.set()
         self._current: Job | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._beside: set[asyncio.Task[None]] = set()
 
     @property
     def waiting(self) -> tuple[Job, ...]:
@@ -61,13 +80,34 @@ class Jobs:
 
     @property
     def busy(self) -> bool:
-        """Whether anything runs or waits; no longer when `done` is told and nothing waits."""
-        return bool(self._waiting) or (self._current is not None and not self._current.over)
+        """Whether a turn runs or anything waits; no longer when `done` is told and nothing waits."""
+        job = self._current
+        return bool(self._waiting) or (job is not None and job.work is None and not job.over)
+
+    @property
+    def between_turns(self) -> bool:
+        """Whether the worker is busy with something that is neither a prompt nor a compaction."""
+        return self._current is not None and self._current.work is not None
+
+    @property
+    def in_a_turn(self) -> bool:
+        """Whether a turn runs, or will before anything else is done."""
+        return self.busy and not self.between_turns
 
     def add(self, job: Job) -> None:
         self._waiting.append(job)
         self._idle.clear()
         self._arrived.set()
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Have something done now, whatever else runs. It must not raise; it ends with the session."""
+        if self._group is None or len(self._beside) >= _BESIDE:
+            work.close()
+            raise UsageError(f"{_BESIDE} things are being done already", hint="wait until some of them have ended")
+        task = self._group.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+        return task
 
     def stop(self) -> bool:
         """Stop what runs, or what is about to. False when there is nothing that could be stopped."""
@@ -86,10 +126,18 @@ class Jobs:
         """Wait until nothing runs and nothing waits."""
         await self._idle.wait()
 
+    async def at_rest(self) -> None:
+        """Wait until nothing is being done either that runs beside."""
+        await self.idle()
+        while self._beside:
+            await asyncio.wait(self._beside)
+            await self.idle()  # it may have begun something
+
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
         """Work for the life of the block; leaving it stops what still runs and lets it wind down."""
         async with asyncio.TaskGroup() as group:
+            self._group = group
             worker = group.create_task(self._work(), name="jobs")
             try:
                 yield
@@ -101,7 +149,10 @@ class Jobs:
                         await self.idle()
                 except TimeoutError:
                     pass
+                self._group = None
                 worker.cancel()
+                for task in self._beside:
+                    task.cancel()
 
     async def _work(self) -> None:
         while True:

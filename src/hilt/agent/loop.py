@@ -3,34 +3,28 @@
 Free functions over a `Run`; the session decides what runs when.
 """
 
-import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-from msgspec import Struct, field, structs
+from msgspec import structs
 
-from hilt.agent.activation import Activation
 from hilt.agent.asking import Answer, ask
-from hilt.agent.compaction import cut_point, estimated_tokens, over_threshold, summary_request
-from hilt.agent.interception import Bench, Ruling, consult
-from hilt.agent.permissions import Permissions
-from hilt.agent.retry import RetryPolicy
-from hilt.agent.stopping import Stop, Stopped
+from hilt.agent.condensing import compact_if_full
+from hilt.agent.hooks import Injected, injected
+from hilt.agent.interception import Ruling, consult
+from hilt.agent.prompt import with_contributions
+from hilt.agent.run import Outcome, Run
+from hilt.agent.stopping import Stopped
 from hilt.agent.toolcalls import CUT_OFF, Desk, Ran, refuse_calls, run_calls
-from hilt.agent.transcript import Transcript
 from hilt.errors import AuthError, ContextOverflow, HiltError, ProviderError
 from hilt.model.content import Text, ToolCall, text_of
 from hilt.model.conversation import AssistantMessage, StopReason, Usage, UserMessage, now, tool_calls
 from hilt.model.events import (
     AssistantMessageAdded,
     AssistantReplaced,
-    CompactionDone,
-    CompactionFailed,
-    CompactionStarted,
     Done,
-    Event,
     Failed,
-    Noticed,
-    Retrying,
+    RunStarted,
+    StepLimitReached,
     ToolCalled,
     ToolResultAdded,
     TurnEnded,
@@ -38,52 +32,22 @@ from hilt.model.events import (
     UsageReported,
     UserMessageAdded,
 )
-from hilt.model.models import ModelInfo, Reasoning, priced
-from hilt.model.ports import Extensions, Provider
+from hilt.model.models import priced
 from hilt.model.stream import Completed, ModelRequest
 from hilt.model.verdicts import Question
-from hilt.registry.registry import Registry
-from hilt.registry.snapshot import Snapshot
-
-
-class Run(Struct, frozen=True):
-    """What one prompt needs, fixed for its duration."""
-
-    transcript: Transcript
-    provider: Provider
-    model: ModelInfo
-    system: str
-    registry: Registry
-    activation: Activation
-    permissions: Permissions
-    bench: Bench
-    emit: Callable[[Event], Awaitable[None]]
-    steering: Callable[[], Awaitable[UserMessage | None]]
-    """The next message that the user wants delivered at a tool boundary, if there is one."""
-    extensions: Extensions
-    stop: Stop
-    retry: RetryPolicy
-    reasoning: Reasoning
-    max_steps: int
-    cwd: str
-    id: str = field(default_factory=lambda: os.urandom(6).hex())
-
-
-class Outcome(Struct, frozen=True):
-    """How a prompt or a compaction ended."""
-
-    stop: StopReason
-    error: str = ""
-    hint: str = ""
-    text: str = ""
-    """The last assistant text."""
 
 
 async def run_prompt(run: Run, message: UserMessage) -> Outcome:
     """Deliver a message and see it through. A failure or a stop is the answer, not an exception."""
     try:
+        history = len(run.transcript.messages)
         await _say(run, message)
-        return await _steps(await _with_system(run))
+        text = text_of(message.content)
+        added = await _injected(run, text)
+        run = await _with_system(run)
+        tools = len(run.activation.offered(run.registry.snapshot()))
+        await run.emit(RunStarted(text, run.system, tools, history))
+        return await _steps(run, added)
     except Stopped:
         return Outcome("aborted", "cancelled")
     except HiltError as error:
@@ -93,52 +57,27 @@ async def run_prompt(run: Run, message: UserMessage) -> Outcome:
 
 
 async def finish(run: Run, outcome: Outcome) -> None:
-    await run.transcript.settle()
-    await _warn_if_unsaved(run)
+    await run.settle()
     await run.emit(Done(outcome.stop))
 
 
-async def compact(run: Run, *, automatic: bool = False) -> str:
-    """Summarise all but the last exchanges. Returns the summary."""
-    messages = run.transcript.messages
-    cut = cut_point(messages)
-    if not cut:
-        raise HiltError("nothing to compact: the conversation is short enough to keep whole")
-    id_, tokens, count = os.urandom(6).hex(), estimated_tokens(messages), len(messages)
-    await run.emit(CompactionStarted(automatic, tokens, count, id_))
-    try:
-        completed = await _summary(run, summary_request(messages[:cut], run.model))
-    except (Stopped, HiltError) as error:
-        why = error.message if isinstance(error, HiltError) else "cancelled"
-        await run.emit(CompactionFailed(why, tokens, count, id_))
-        raise
-    summary = text_of(completed.content).strip()
-    usage = priced(completed.usage, run.model)
-    run.transcript.compact(summary, cut, usage)
-    await run.transcript.settle()
-    await _warn_if_unsaved(run)
-    await run.emit(UsageReported(usage, run.transcript.usage))
-    messages = run.transcript.messages
-    await run.emit(CompactionDone(summary, estimated_tokens(messages), len(messages), id_))
-    return summary
-
-
-async def _summary(run: Run, request: ModelRequest) -> Completed:
+async def _injected(run: Run, text: str) -> Injected:
+    """What extensions want the model to be told with this message: in its next answer only."""
+    owned = run.registry.snapshot().hooks
+    if not owned:
+        return Injected()
     with run.stop.here():
-        completed = await ask(run.provider, request, run.retry, _quietly(run), Answer())
-    if not text_of(completed.content).strip():
-        raise ProviderError("empty summary from the model; the conversation was left as it is")
-    return completed
+        added = await injected(owned, text, run.bench.deadlines.hook)
+    await added.complain(run.emit)
+    return added
 
 
 async def _with_system(run: Run) -> Run:
     """The system prompt of this run: what extensions add to it is part of it, and interceptors may replace it."""
     snapshot = run.registry.snapshot()
-    sections = [f"# {section.title}\n\n{section.content}" for section in snapshot.sections]
-    system = "\n\n".join([run.system, *sections, *run.activation.instructions(snapshot)])
     question = Question(
         "before_agent_start",
-        system_prompt=system,
+        system_prompt=with_contributions(run.system, snapshot.sections, run.activation.instructions(snapshot)),
         session_id=run.transcript.log.meta.id,
         run_id=run.id,
         cwd=run.cwd,
@@ -151,7 +90,7 @@ async def _with_system(run: Run) -> Run:
     return structs.replace(run, system=ruling.question.system_prompt)
 
 
-async def _steps(run: Run) -> Outcome:
+async def _steps(run: Run, added: Injected) -> Outcome:
     for step in range(1, run.max_steps + 1):
         await run.emit(TurnStarted(step))
         try:
@@ -161,25 +100,30 @@ async def _steps(run: Run) -> Outcome:
             raise
         if ruling.blocked_by:
             return await _blocked(run, ruling)
-        reply = await _reply(run, run.registry.snapshot())
+        reply = await _reply(run, added.system(run.system))
+        added = Injected()
         calls = tool_calls(reply)
+        desk = _desk(run)
         for call in calls:
-            await run.emit(ToolCalled(call.id, call.name, call.args, invalid=call.invalid))
+            known = desk.tool(call.name) is not None
+            await run.emit(ToolCalled(call.id, call.name, call.args, invalid=call.invalid, known=known))
         await run.emit(TurnEnded(reply.stop))
         if calls:
-            await _run(run, calls, reply.stop)
+            await _run(desk, calls, reply.stop)
+            await run.transcript.settle()
         if run.stop.requested:
             raise Stopped
         if not await _steer(run) and not calls:
             return Outcome(reply.stop, text=text_of(reply.content) if reply.shown is None else reply.shown)
     error = f"max steps ({run.max_steps}) exceeded"
     hint = "send another message to go on, or raise the limit with --max-steps"
+    await run.emit(StepLimitReached(run.max_steps, run.max_steps))
     await run.emit(Failed(error, hint, "step_limit"))
     return Outcome("error", error, hint)
 
 
-async def _run(run: Run, calls: Sequence[ToolCall], stop: StopReason) -> None:
-    desk = Desk(
+def _desk(run: Run) -> Desk:
+    return Desk(
         run.registry,
         run.activation,
         run.permissions,
@@ -188,12 +132,15 @@ async def _run(run: Run, calls: Sequence[ToolCall], stop: StopReason) -> None:
         lambda ran: _deliver(run, ran),
         run.stop,
         run.extensions,
+        run.origin,
     )
+
+
+async def _run(desk: Desk, calls: Sequence[ToolCall], stop: StopReason) -> None:
     if stop == "length":
         await refuse_calls(calls, CUT_OFF, desk)
     else:
         await run_calls(calls, desk)
-    await run.transcript.settle()
 
 
 async def _hear(run: Run, question: Question) -> Ruling:
@@ -223,8 +170,7 @@ async def _steer(run: Run) -> bool:
 
 async def _say(run: Run, message: UserMessage) -> None:
     run.transcript.add(message)
-    await run.transcript.settle()
-    await _warn_if_unsaved(run)
+    await run.settle()
     await run.emit(UserMessageAdded(message.content, message.time, message.extension))
 
 
@@ -245,16 +191,18 @@ def told(ran: Ran, extension: str = "") -> ToolResultAdded:
         ran.executed,
         ran.args,
         ran.invalid,
+        result.details,
+        ran.changed_by,
     )
 
 
-async def _reply(run: Run, snapshot: Snapshot) -> AssistantMessage:
+async def _reply(run: Run, system: str) -> AssistantMessage:
     """One whole assistant message, recorded and announced."""
     answer = Answer()
     try:
-        await _compact_if_full(run)
+        await compact_if_full(run)
         with run.stop.here():
-            completed = await ask(run.provider, _request(run, snapshot), run.retry, run.emit, answer)
+            completed = await ask(run.provider, _request(run, system), run.retry, run.emit, answer)
         reply, replaced = await _censored(run, _message(run, completed))
     except ProviderError as error:
         await _keep_partial(run, answer, "error", error.message)
@@ -264,7 +212,7 @@ async def _reply(run: Run, snapshot: Snapshot) -> AssistantMessage:
         raise
     if reply.content:
         run.transcript.add(reply)
-        await _warn_if_unsaved(run)
+        await run.warn_if_unsaved()
     else:
         run.transcript.usage += reply.usage  # no provider takes an empty message back, but it was paid for
     await run.emit(UsageReported(reply.usage, run.transcript.usage))
@@ -290,12 +238,12 @@ async def _censored(run: Run, reply: AssistantMessage) -> tuple[AssistantMessage
     return structs.replace(reply, shown=replaced.text), replaced
 
 
-def _request(run: Run, snapshot: Snapshot) -> ModelRequest:
+def _request(run: Run, system: str) -> ModelRequest:
     return ModelRequest(
         model=run.model,
-        system=run.system,
+        system=system,
         messages=run.transcript.messages,
-        tools=run.activation.offered(snapshot),
+        tools=run.activation.offered(run.registry.snapshot()),
         reasoning=run.reasoning,
     )
 
@@ -319,21 +267,6 @@ async def _keep_partial(run: Run, answer: Answer, stop: StopReason, error: str) 
     await run.emit(TurnEnded(stop, error))
 
 
-async def _compact_if_full(run: Run) -> None:
-    if not over_threshold(run.transcript.messages, run.model):
-        return
-    try:
-        await compact(run, automatic=True)
-    except ProviderError as error:
-        # The turn may still fit; if it does not, the overflow is reported for what it is.
-        await run.emit(Noticed("warn", f"automatic compaction failed: {error.message}"))
-
-
-async def _warn_if_unsaved(run: Run) -> None:
-    if trouble := run.transcript.new_trouble():
-        await run.emit(Noticed("warn", trouble))
-
-
 def failure(error: HiltError) -> Failed:
     match error:
         case AuthError():
@@ -346,11 +279,8 @@ def failure(error: HiltError) -> Failed:
     return Failed(error.message, error.hint, code)
 
 
-def _quietly(run: Run) -> Callable[[Event], Awaitable[None]]:
-    """A summary's deltas are not part of the conversation; its retries are worth knowing."""
-
-    async def emit(event: Event) -> None:
-        if isinstance(event, Retrying):
-            await run.emit(event)
-
-    return emit
+def mistake(error: Exception) -> HiltError:
+    """What there is to say of an exception that nobody foresaw; the log has the rest."""
+    return HiltError(
+        f"internal error: {type(error).__name__}: {error}", hint="this is a bug in hilt; the log has the details"
+    )

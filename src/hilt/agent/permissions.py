@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hilt.errors import UsageError
 from hilt.model.actions import PermissionMode
 from hilt.model.contributions import Effect
 from hilt.model.ports import Approver, PermissionRequest
@@ -64,6 +65,8 @@ class Permissions:
 
     def __init__(self, mode: PermissionMode, approver: Approver | None = None) -> None:
         self.mode = mode
+        self._stepping: str | None = None
+        """Who wants every call to wait, when somebody does: an extension, or nobody else but the user."""
         self._approver = approver
         self._tools: set[str] = set()
         self._prefixes: set[tuple[str, str]] = set()
@@ -71,6 +74,8 @@ class Permissions:
 
     def allows(self, effect: Effect) -> bool:
         """Whether the mode alone decides, without anybody being asked."""
+        if self.step:
+            return False
         match self.mode:
             case "yolo":
                 return True
@@ -88,8 +93,24 @@ class Permissions:
         """Whether there is somebody who expects to be asked. A client that chose never to be asked may not listen."""
         return self.can_ask and self.mode != "yolo"
 
+    @property
+    def step(self) -> bool:
+        """Whether every call waits for the user, also one that only reads, whatever was allowed before."""
+        return self._stepping is not None
+
+    def toggle_step(self, by: str = "") -> bool:
+        """Whether it is so now. It stays off where nobody can be asked: a call would wait for ever."""
+        if self._stepping is None:
+            self._stepping = by if self.can_ask else None
+        elif by and not self._stepping:
+            # Or an extension could have run what the user wants to look at first.
+            raise UsageError(f"step mode is for the user to end: extension {by} did not begin it", hint="type /step")
+        else:
+            self._stepping = None
+        return self.step
+
     async def decide(self, request: PermissionRequest) -> Decision:
-        if not request.unchecked_by:  # that a guard is missing is always news
+        if not request.unchecked_by and not self.step:  # that a guard is missing is always news
             if self.allows(request.effect):
                 return Decision(approved=True, source="policy")
             if self._remembered(request):

@@ -1,10 +1,12 @@
 """The system prompt: identity, what the user adds, instructions, skills, and where and when we are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct, field
+
+from hilt.model.contributions import PromptSection
 
 IDENTITY = """\
 You are hilt, a coding agent working in the user's terminal. Through your tools you read, write and edit files
@@ -42,3 +44,8 @@ def system_prompt(parts: PromptParts) -> str:
         sections.append(parts.skills.strip())
     sections.append(f"Current date: {parts.today:%Y-%m-%d}\nCurrent working directory: {parts.cwd}")
     return "\n\n".join(sections)
+
+
+def with_contributions(system: str, sections: Iterable[PromptSection], instructions: Iterable[str]) -> str:
+    """With what extensions add to it, and what their tools want to be known."""
+    return "\n\n".join((system, *(f"# {one.title}\n\n{one.content}" for one in sections), *instructions))

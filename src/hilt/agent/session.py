@@ -1,151 +1,52 @@
-"""A running session: what is being done, what waits, and the one place that applies actions.
+"""A running session: what is being done, what waits, and the verbs that every face drives.
 
-Prompts and compactions are jobs, done one after the other by a single worker. Every face drives
-the same verbs; what happens comes back as events on the bus.
+Prompts and compactions are jobs, done one after the other by a single worker. What happens comes
+back as events on the bus; what a command or an extension asks for is done in `applying`.
 """
 
 import logging
-import re
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager
-from typing import Protocol, TypeVar, assert_never
-
-from msgspec import Struct, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import TypeVar
 
 from hilt.agent.activation import Activation
+from hilt.agent.applying import apply
+from hilt.agent.asking import Nobody
+from hilt.agent.breaker import Breaker
 from hilt.agent.bus import Bus
+from hilt.agent.condensing import compact
 from hilt.agent.foreign import call_for
-from hilt.agent.interception import Bench, GuardRules
+from hilt.agent.interception import Bench
 from hilt.agent.jobs import Asker, Job, Jobs
-from hilt.agent.loop import Outcome, Run, compact, failure, finish, run_prompt
+from hilt.agent.loop import failure, finish, mistake, run_prompt
 from hilt.agent.notes import Notes
 from hilt.agent.panels import Panels
-from hilt.agent.permissions import Permissions
-from hilt.agent.retry import RetryPolicy
+from hilt.agent.parts import ActiveModel, NoExtensions, Parts
+from hilt.agent.run import Outcome, Run
 from hilt.agent.screen import Screen
-from hilt.agent.stopping import Stop, Stopped
+from hilt.agent.stopping import Stop, Stopped, Stops
 from hilt.agent.toolcalls import Desk, Ran
 from hilt.agent.transcript import Transcript
+from hilt.agent.typed import Typed
+from hilt.agent.words import Words
 from hilt.errors import HiltError, UsageError
 from hilt.model.actions import (
-    Abort,
     Action,
-    AttachImage,
-    Clear,
-    ClearNotes,
-    CloseOverlay,
-    ClosePanel,
-    Compact,
-    DetachImage,
-    Display,
-    Insert,
-    Noop,
-    Notify,
-    OpenPanel,
-    Prompt,
-    Quit,
-    Rename,
-    RenderPanel,
-    SendMessage,
-    SetInput,
-    SetJail,
-    SetPermissions,
-    SetStatus,
-    Settle,
-    SetWidget,
-    ShowOverlay,
-    Steer,
-    Submit,
-    SwitchModel,
-    ToolPrompt,
-    Undo,
 )
-from hilt.model.content import Args, Text, text_of
+from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
 from hilt.model.conversation import UserMessage, user_text
 from hilt.model.events import (
-    Displayed,
-    Failed,
-    Inserted,
     Noticed,
-    PromptSubmitted,
-    QueueChanged,
-    QuitAsked,
     StateChanged,
     UserMessageAdded,
 )
-from hilt.model.extensions import ExtensionStatus, Note, Reloaded
-from hilt.model.models import ModelInfo, Reasoning
 from hilt.model.ports import Extensions, Provider
-from hilt.registry.registry import Registry
-from hilt.sessions.log import SessionLog
-from hilt.sessions.records import ModelRecord, TitleRecord
+from hilt.sessions.records import ModelRecord
 
 log = logging.getLogger(__name__)
 
-SELF = "hilt"
-"""The owner's name on what built-in commands show."""
-_WAITING = 100
-_UNASKED = 3
-"""Turns in a row that extensions may start without the user saying anything."""
 _Value = TypeVar("_Value")
-_COMMAND = re.compile(r"/([A-Za-z0-9_-]+)(?:\s+(.*))?$", re.DOTALL)
-
-
-class ActiveModel(Struct, frozen=True):
-    provider: Provider
-    info: ModelInfo
-    notice: str = ""
-    """Something the user should know about this choice, said once."""
-
-
-class Jail(Protocol):
-    on: bool
-
-
-class Parts(Struct, frozen=True):
-    """Everything a session is made of, put together by the composition root."""
-
-    registry: Registry
-    log: SessionLog
-    active: ActiveModel
-    cwd: str
-    system: str
-    permissions: Permissions
-    jail: Jail
-    undo: Callable[[], str]
-    """Put back the files of the last change; says what it did."""
-    switch: Callable[[str, ActiveModel], ActiveModel]
-    """Find another model by id, given the present one; raises UsageError for one that is not to be had."""
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    reasoning: Reasoning = ""
-    max_steps: int = 50
-    guards: GuardRules = GuardRules()
-    one_shot: bool = False
-    """It ends with the first prompt's answer, so nothing can be asked for later."""
-
-
-class NoExtensions:
-    """The port `Extensions` where there are none."""
-
-    def statuses(self) -> tuple[ExtensionStatus, ...]:
-        return ()
-
-    async def reload(self, name: str = "") -> Reloaded:
-        raise UsageError(f"there is no extension {name}" if name else "there are no extensions")
-
-    async def settled(self) -> None:
-        pass
-
-    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
-        pass
-
-    def panel_resize(self, extension: str, panel_id: str, width: int, height: int) -> None:
-        pass
-
-    def panel_closed(self, extension: str, panel_id: str) -> None:
-        pass
 
 
 class Session:
@@ -157,48 +58,37 @@ class Session:
         self.notes = Notes(bus)
         self.screen = Screen(bus)
         self.activation = Activation()
-        self.bench = Bench(parts.guards, parts.log, bus.emit, parts.permissions)
+        self.bench = Bench(parts.guards, parts.journal, bus.emit, parts.permissions, parts.deadlines)
         self.active = parts.active
-        self.transcript = Transcript(parts.log)
+        self.transcript = Transcript(parts.journal)
         self._jobs = Jobs(self._do)
-        self._steering: deque[UserMessage] = deque()
-        self._stops: set[Stop] = set()
+        self.words = Words(self._jobs, bus, self.notes, self.screen, one_shot=parts.one_shot)
+        self._breaker = Breaker()
+        self.stops = Stops()
         """What can be cancelled beside the turn: commands, and calls of tools by extensions."""
+        self.typed = Typed(self, self._jobs, self.stops)
         self._markers: list[UserMessage] = []
         """Why what runs was interrupted, for the record once it has wound down."""
-        self._unasked = 0
-        self._queue_shown = False
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
         """Work for the life of the block; leaving it stops what still runs and winds it down."""
-        return self._jobs.working()
+        async with self.screen.running(), self._jobs.working():
+            yield
 
     # What a face can ask for
 
     async def prompt(self, message: UserMessage, asker: Asker | None = None, *, by: str = "") -> Job:
         """Send it to the model now, or when what runs and waits before it has ended. `by` an extension, or the user."""
-        if not by:
-            self._unasked = 0
-            await self.notes.clear_all()
-        job = Job(message, asker)
-        self._make_room()
-        await self.bus.emit(PromptSubmitted(message.content, self.busy, by))
-        return await self._enqueue(job)
-
-    async def compact(self, asker: Asker | None = None) -> Job:
-        self._make_room()
-        return await self._enqueue(Job(None, asker))
+        return await self.words.prompt(message, asker, by=by)
 
     async def steer(self, message: UserMessage, asker: Asker | None = None) -> Job | None:
         """Deliver at the next tool boundary of the running turn; a prompt of its own when idle."""
-        if not self.busy:
-            return await self.prompt(message, asker)
-        self._make_room()
-        self._unasked = 0
-        await self.bus.emit(PromptSubmitted(message.content, queued=True))
-        self._steering.append(message)
-        await self._show_queue()
-        return None
+        return await self.words.steer(message, asker)
+
+    async def compact(self, asker: Asker | None = None) -> Job:
+        self.words.make_room()
+        return await self.words.enqueue(Job(None, asker))
 
     async def input(
         self, text: str, asker: Asker | None = None, *, steering: bool = False
@@ -207,82 +97,54 @@ class Session:
 
         Answers the actions taken, the job begun, or None for words that steer the running turn.
         """
-        if command := _COMMAND.match(text.strip()):
-            return await self.command(command[1], command[2] or "")
-        if not text.strip():
-            return ()
-        deliver = self.steer if steering else self.prompt
-        return await deliver(user_text(text), asker)
+        return await self.typed.input(text, asker, steering=steering)
+
+    async def say(self, text: str, asker: Asker | None = None) -> tuple[()] | Job | None:
+        """Words as a person types them. Extensions may rewrite them, or deal with them: then there is no job."""
+        return await self.typed.say(text, asker)
 
     def known_command(self, text: str) -> tuple[str, str] | None:
         """The name and the arguments, when the text is a slash command that somebody offers."""
-        typed = _COMMAND.match(text.strip())
-        if typed and self.parts.registry.snapshot().command(typed[1]):
-            return typed[1], typed[2] or ""
-        return None
+        return self.typed.known_command(text)
 
-    async def command(self, name: str, args: str = "", *, by: str = "") -> tuple[Action, ...]:
-        """Run a slash command and do what it asks for. `by` an extension, or the user."""
-        name = name.removeprefix("/")
-        if not by:
-            self._unasked = 0
-        owned = self.parts.registry.snapshot().command(name)
-        if owned is None:
-            await self.extensions.settled()  # one that is being started may offer it
-            owned = self.parts.registry.snapshot().command(name)
-        if owned is None:
-            raise UsageError(f"unknown command /{name} — type /help to see the list")
-        if by and owned.command.personal:
-            # Or one that is confined could have files written by us, who are not.
-            raise UsageError(f"/{name} is for the user alone: extension {by} may not have files read or written")
-        actions = await self._stoppable(owned.command.run(args.strip()), f"/{name}")
-        if by and any(isinstance(action, SetPermissions | SetJail) for action in actions):
-            # Or whoever may type for the user could answer for them whatever they are asked.
-            raise UsageError(f"/{name} is for the user alone: extension {by} may not decide what needs permission")
-        if by and self.busy and any(isinstance(action, Clear | SwitchModel | Undo) for action in actions):
-            # As if typed: a person would end the turn first.
-            self.abort()
-            await self.idle()
-        await self.apply(actions, owned.owner, by=by)
-        return actions
+    async def command(
+        self, name: str, args: str = "", *, by: str = "", asker: Asker | None = None
+    ) -> tuple[Action, ...] | Job:
+        """Run a slash command and do what it asks for. `by` an extension, or the user.
+
+        One that is not to run beside a turn waits for its own; then the job is the answer, and `asker` hears of it.
+        """
+        return await self.typed.command(name, args, by=by, asker=asker)
 
     async def press(self, key: str) -> tuple[Action, ...]:
         """Do what a shortcut of an extension stands for."""
-        owned = self.parts.registry.snapshot().shortcuts.get(key.lower())
-        if owned is None:
-            raise UsageError(f"no extension has a shortcut for {key}")
-        actions = await self._stoppable(owned.shortcut.run(), key)
-        await self.apply(actions, owned.owner)
-        return actions
+        return await self.typed.press(key)
 
     async def call_tool(self, name: str, args: Args, source: str, chain: tuple[str, ...] = ()) -> ToolOutput:
         """Run a tool for an extension; `chain` are the tools that led to it."""
-        stop = Stop()
-        self._stops.add(stop)
-        try:
-            return await call_for(self._desk(source, chain, stop), name, args, self.parts.log)
-        finally:
-            self._stops.discard(stop)
+        with self.beside(Stop()) as stop:
+            return await call_for(self._desk(source, chain, stop), name, args, self.parts.journal)
+
+    def beside(self, stop: Stop) -> AbstractContextManager[Stop]:
+        """What runs beside the turn for the life of the block; when the user cancels, it is stopped too."""
+        return self.stops.held(stop)
 
     def abort(self) -> bool:
         """Stop what runs now. Returns at once; `done` follows when it has wound down."""
-        others = [stop.request() for stop in self._stops]
-        return self._jobs.stop() or any(others)
+        others = self.stops.request()
+        return self._jobs.stop() or others
 
     async def take_back(self) -> list[str]:
         """Withdraw everything that waits, newest last, so that it can be changed and sent again."""
-        texts = list(self.waiting)
-        withdrawn = self._jobs.withdraw()
-        self._steering.clear()
-        for job in withdrawn:
-            if job.asker:
-                await job.asker.withdrawn()
-        await self._show_queue()
-        return texts
+        return await self.words.take_back()
 
     async def idle(self) -> None:
         """Wait until nothing runs and nothing waits."""
         await self._jobs.idle()
+
+    async def at_rest(self) -> None:
+        """Wait until commands have ended too that waited for their turn: then it can be left."""
+        await self._jobs.at_rest()
 
     @property
     def busy(self) -> bool:
@@ -292,103 +154,43 @@ class Session:
     @property
     def waiting(self) -> tuple[str, ...]:
         """What will be delivered later, in order."""
-        return (*(text_of(message.content) for message in self._steering), *(job.label for job in self._jobs.waiting))
+        return self.words.waiting
 
     async def apply(self, actions: Iterable[Action], source: str, *, by: str = "") -> None:
-        """The one place where what a command or an extension asks for is done.
+        """Do what a command or an extension asks for. `by` is who wanted it without the user, if an extension did."""
+        await apply(self, actions, source, by)
 
-        `source` owns the action; `by` is the extension that wanted it without the user, if one did.
+    async def between_turns(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Have something done when nothing runs: now if that is so, and then to its end.
+
+        Otherwise in its turn, and this returns at once, since whoever asks may be part of what runs. If it fails then,
+        that is told.
         """
-        for action in actions:
-            match action:
-                case Prompt(prompt=text):
-                    if text.strip():
-                        whose = "" if source == SELF else source
-                        await (self._submit(text, by) if by else self.prompt(user_text(text, whose)))
-                case Submit(text=text):
-                    await self._submit(text, source)
-                case ToolPrompt():
-                    await self._tool_prompt(action, source, by)
-                case SendMessage(text=text):
-                    await self._interject(text, source, typed=True)
-                case Steer(text=text):
-                    await self._interject(text, source, typed=False)
-                case Abort(marker=marker):
-                    await self._abort(marker, source)
-                case Insert(insert=text):
-                    await self.bus.emit(Inserted(source, text))
-                case SetInput(text=text):
-                    await self.bus.emit(Inserted(source, text, replace=True))
-                case Display(display=text):
-                    await self.bus.emit(Displayed(source, text))
-                case Compact():
-                    await self.compact()
-                case Undo():
-                    self._not_while_busy("changes can be undone")
-                    await self.bus.emit(Displayed(source, self.parts.undo()))
-                case Noop():
-                    pass
-                case OpenPanel() | RenderPanel() | ClosePanel() | Notify() | ClearNotes() | Settle():
-                    await self._show(action, source)
-                case SetWidget() | ShowOverlay() | CloseOverlay() | SetStatus() | AttachImage() | DetachImage():
-                    await self.screen.do(action, source)
-                case Quit():
-                    await self.bus.emit(QuitAsked(source))
-                case SwitchModel() | Clear() | SetPermissions() | SetJail() | Rename():
-                    await self._change(action)
-                case _:
-                    assert_never(action)
+        at_once, failed = not self.busy, list[HiltError]()
 
-    async def _show(
-        self, action: OpenPanel | RenderPanel | ClosePanel | Notify | ClearNotes | Settle, source: str
-    ) -> None:
-        match action:
-            case OpenPanel(open_panel=panel):
-                await self.panels.show(source, panel)
-            case RenderPanel(panel=panel):
-                await self.panels.render(source, panel)
-            case ClosePanel(panel_id=panel_id):
-                await self.panels.close_own(source, panel_id)
-            case Notify(level=level, message=message):
-                await self.notes.add(Note(source, level, message))
-            case ClearNotes():
-                await self.notes.clear(source)
-            case Settle(reason=reason):
-                await self.panels.bereave(source, reason)
-                await self.screen.bereave(source)
+        async def doing() -> Outcome:
+            try:
+                await work()
+            except HiltError as error:
+                if not at_once:
+                    raise
+                failed.append(error)
+            return Outcome("end")
 
-    async def _submit(self, text: str, by: str) -> None:
-        """A turn that nobody asked for: allowed, but not for ever."""
-        if self.parts.one_shot:
-            await self.bus.emit(Noticed("warn", f"extension {by} wants to say more, which a single prompt cannot hold"))
-        elif self._unasked > _UNASKED:
-            log.debug("extension %s goes on submitting: %s", by, text)  # it has been told, and so has the user
-        elif self._unasked == _UNASKED:
-            self._unasked += 1
-            why = f"extension {by} has had {_UNASKED} turns in a row without you; what it wants to say is up to you now"
-            await self.bus.emit(Noticed("warn", why))
-            await self.bus.emit(Inserted(by, text))
-        else:
-            self._unasked += 1
-            await self.prompt(user_text(text, by), by=by)
+        self.words.make_room()
+        job = await self.words.enqueue(Job(work=doing, name=name))
+        if at_once:
+            outcome = await job.result()
+            if failed or outcome.stop != "end":
+                raise failed[0] if failed else HiltError(outcome.error, hint=outcome.hint)
 
-    async def _interject(self, text: str, by: str, *, typed: bool) -> None:
-        """Words of an extension: into the turn that runs, or else a turn of their own, `typed` as the user would."""
-        if not text.strip():
-            return
-        if self.busy:
-            self._make_room()
-            await self.bus.emit(PromptSubmitted((Text(text),), queued=True, extension=by))
-            self._steering.append(user_text(text, by))
-            await self._show_queue()
-        elif typed and (command := self.known_command(text)):
-            await self.command(*command, by=by)
-        else:
-            await self._submit(text, by)
+    async def interrupt(self, marker: str, by: str) -> None:
+        """Stop the turn; a marker is said by whoever wanted it, where the model sees it.
 
-    async def _abort(self, marker: str, by: str) -> None:
-        """Stop what runs; a marker is said by whoever wanted it, where the model sees it."""
-        self.abort()
+        Nothing else: it may be a command, or a tool called beside it, that wants the turn to end.
+        """
+        if self._jobs.in_a_turn:
+            self._jobs.stop()
         if not marker:
             return
         message = user_text(f"[Request interrupted: {marker}]", by)
@@ -401,29 +203,22 @@ class Session:
         self.transcript.add(message)
         await self.bus.emit(UserMessageAdded(message.content, message.time, message.extension))
 
-    async def _tool_prompt(self, action: ToolPrompt, source: str, by: str) -> None:
-        """Have the model look at what a tool has to say."""
-        output = await self.call_tool(action.tool_name, action.tool_args, source)
-        head = f"{action.tool_name} failed" if output.is_error else f"{action.tool_name} returned"
-        text = "\n\n".join(filter(None, (action.prompt.strip(), f"{head}:\n{text_of(output.content)}")))
-        await self.apply((Prompt(text),), source, by=by)
+    async def interject(self, text: str, by: str) -> None:
+        """Words of an extension, taken as if typed when nothing runs."""
+        await self.typed.say_for(text, by)
 
-    async def _change(self, action: SwitchModel | Clear | SetPermissions | SetJail | Rename) -> None:
-        match action:
-            case SwitchModel(model=model):
-                self._not_while_busy("the model can be switched")
-                await self._switch(self.parts.switch(model, self.active))
-            case Clear():
-                self._not_while_busy("the conversation can be cleared")
-                self.transcript.clear()
-                await self.notes.clear_all()
-            case SetPermissions(mode=mode):
-                self.parts.permissions.mode = mode
-            case SetJail(on=on):
-                self.parts.jail.on = on
-            case Rename(title=title):
-                self.parts.log.append(TitleRecord(title))
-        await self.announce()
+    async def toggle_step(self, by: str = "") -> bool:
+        """Have every tool call wait for the user, or no longer. Whether it is so now. `by` an extension, or nobody."""
+        before = self.parts.permissions.step
+        on = self.parts.permissions.toggle_step(by)
+        if on == before:
+            why = "step mode stays off: there is nobody here who could be asked before each tool call"
+            await self.bus.emit(Noticed("warn", why))
+        else:
+            what = "every tool call waits for you now; /step ends it" if on else "tool calls no longer wait for you"
+            await self.bus.emit(Noticed("info", what))
+            await self.announce()
+        return on
 
     async def announce(self) -> None:
         """Tell every face how things stand."""
@@ -434,54 +229,70 @@ class Session:
                 self.parts.permissions.mode,
                 self.parts.jail.on,
                 self.parts.log.meta.id,
+                self.parts.permissions.step,
             )
         )
 
-    async def _switch(self, active: ActiveModel) -> None:
+    async def model(self) -> ActiveModel:
+        """Who answers, once that can be said: of an extension's model not before it has started. Raises `HiltError`."""
+        before = self.active
+        if before.pending:
+            await self.extensions.settled()
+            if self.active is before:  # nobody has switched meanwhile
+                await self.switch(before.pending())
+                await self.announce()
+        return self.active
+
+    async def find_model(self, model: str) -> ActiveModel:
+        """As `/model` takes it; whoever gets it closes it. Raises `HiltError`."""
+        try:
+            return self.parts.switch(model, self.active)
+        except HiltError:
+            await self.extensions.settled()  # one that is being started may answer for it
+            return self.parts.switch(model, self.active)
+
+    async def switch(self, active: ActiveModel) -> None:
         previous, self.active = self.active, active
-        self.parts.log.append(ModelRecord(active.info.provider, active.info.id))
+        if self.parts.log.model != (active.info.provider, active.info.id):
+            self.parts.journal.append(ModelRecord(active.info.provider, active.info.id))
         if active.notice:
             await self.bus.emit(Noticed("info", active.notice))
         if previous.provider is not active.provider:
             await previous.provider.aclose()
 
-    def _not_while_busy(self, what: str) -> None:
-        if self.busy:
+    def only_between_turns(self, what: str) -> None:
+        if self._jobs.in_a_turn:
             raise UsageError(f"{what} only between turns", hint="wait for the turn to end, or cancel it")
 
     # Doing a job
 
-    async def _enqueue(self, job: Job) -> Job:
-        was_busy = self.busy
-        self._jobs.add(job)
-        if was_busy:
-            await self._show_queue()
-        return job
-
-    def _make_room(self) -> None:
-        if len(self._jobs.waiting) + len(self._steering) >= _WAITING:
-            raise UsageError(f"{_WAITING} messages already wait for the running turn", hint="cancel it, or wait")
-
-    async def _show_queue(self) -> None:
-        self._queue_shown = bool(self.waiting)
-        await self.bus.emit(QueueChanged(self.waiting))
-
     async def _do(self, job: Job) -> None:
-        run = self._run(job)
+        run = self._run(job, self.active.provider if job.work else await self._answering(job))
         job.outcome = await self._outcome(run, job)
         while self._markers:
             await self._mark(self._markers.pop(0))
-        await self._return_undelivered()
+        await self.words.return_undelivered()
         job.over = True
         if job.message is not None:
             await finish(run, job.outcome)
 
+    async def _answering(self, job: Job) -> Provider:
+        """Whoever answers; if nobody does, one that says why when what the user said is on record."""
+        try:
+            with job.stop.here():
+                return (await self.model()).provider
+        except Stopped:
+            return self.active.provider  # the run stops before it asks
+        except HiltError as error:
+            return Nobody(self.active.info.provider, error)
+
     async def _outcome(self, run: Run, job: Job) -> Outcome:
         try:
-            if job.asker:
+            if job.asker and job.work is None:
                 await job.asker.started()
-            if self._queue_shown:
-                await self._show_queue()
+            await self.words.begun()
+            if job.work is not None:
+                return await job.work()
             if job.message is None:
                 return Outcome("end", text=await compact(run))
             return await run_prompt(run, job.message)
@@ -493,33 +304,9 @@ class Session:
         except Exception as error:
             # A mistake of ours must cost one turn, not the session and what waits in it.
             log.exception("a job failed")
-            message = f"internal error: {type(error).__name__}: {error}"
-            await self.bus.emit(Failed(message, "this is a bug in hilt; the log has the details"))
-            return Outcome("error", message)
-
-    async def _return_undelivered(self) -> None:
-        """Steering that found no boundary goes back to where it was typed; an extension's is a prompt of its own."""
-        if not self._steering:
-            return
-        while self._steering:
-            message = self._steering.popleft()
-            if message.extension:
-                await self._submit(text_of(message.content), message.extension)
-            else:
-                await self.bus.emit(Inserted(SELF, text_of(message.content)))
-        await self._show_queue()
-
-    async def _stoppable(self, work: Awaitable[_Value], what: str) -> _Value:
-        """What is awaited here ends when the user cancels."""
-        stop = Stop()
-        self._stops.add(stop)
-        try:
-            with stop.here():
-                return await work
-        except Stopped:
-            raise HiltError(f"{what} was cancelled") from None
-        finally:
-            self._stops.discard(stop)
+            ours = mistake(error)
+            await self.bus.emit(failure(ours))
+            return Outcome("error", ours.message)
 
     def _desk(self, source: str, chain: tuple[str, ...], stop: Stop) -> Desk:
         return Desk(
@@ -532,13 +319,14 @@ class Session:
             stop=stop,
             extensions=self.extensions,
             origin=source,
+            direct=True,
             chain=chain,
         )
 
-    def _run(self, job: Job) -> Run:
+    def _run(self, job: Job, provider: Provider) -> Run:
         return Run(
             transcript=self.transcript,
-            provider=self.active.provider,
+            provider=provider,
             model=self.active.info,
             system=self.parts.system,
             registry=self.parts.registry,
@@ -548,19 +336,14 @@ class Session:
             emit=self.bus.emit,
             extensions=self.extensions,
             cwd=self.parts.cwd,
-            steering=self._next_steering,
+            steering=self.words.next_steering,
             stop=job.stop,
             retry=self.parts.retry,
             reasoning=self.parts.reasoning,
             max_steps=self.parts.max_steps,
+            compact_at=self.parts.compact_at,
+            breaker=self._breaker,
         )
-
-    async def _next_steering(self) -> UserMessage | None:
-        if not self._steering:
-            return None
-        message = self._steering.popleft()
-        await self._show_queue()
-        return message
 
 
 async def _nowhere(_: Ran) -> None:

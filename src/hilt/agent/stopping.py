@@ -5,8 +5,13 @@ So a turn says where it may be stopped, and everything between those places is f
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+from hilt.errors import HiltError
+
+_Value = TypeVar("_Value")
 
 
 class Stopped(Exception):
@@ -44,3 +49,36 @@ class Stop:
             raise
         finally:
             self._waiting.discard(task)
+
+
+class Stops:
+    """What can be stopped beside the turn."""
+
+    def __init__(self) -> None:
+        self._open: set[Stop] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def request(self) -> bool:
+        """Stop all of it; False when there was nothing."""
+        requested = [stop.request() for stop in self._open]
+        return any(requested)
+
+    @contextmanager
+    def held(self, stop: Stop) -> Iterator[Stop]:
+        """For the life of the block it is among them."""
+        self._open.add(stop)
+        try:
+            yield stop
+        finally:
+            self._open.discard(stop)
+
+    async def stoppable(self, work: Awaitable[_Value], what: str) -> _Value:
+        """What is awaited here ends when the user cancels. Raises `HiltError` then."""
+        with self.held(Stop()) as stop:
+            try:
+                with stop.here():
+                    return await work
+            except Stopped:
+                raise HiltError(f"{what} was cancelled") from None

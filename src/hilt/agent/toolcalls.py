@@ -1,4 +1,4 @@
-"""From a model's tool calls to their results: prepare, execute, finalize.
+"""From a model's tool calls to their results: prepare, execute, review, finalize.
 
 Prepare looks the tool up, hears the interceptors, checks the arguments and asks for permission; whatever it refuses
 is a value, an error result the model can read. One of the four places where exceptions become values.
@@ -14,11 +14,12 @@ from msgspec import Struct, structs
 from hilt.agent.activation import Activation
 from hilt.agent.interception import Bench, Ruling, consult
 from hilt.agent.permissions import Decision, Permissions
+from hilt.agent.results import Review
 from hilt.agent.schema import problems
 from hilt.agent.stopping import Stop, Stopped
 from hilt.errors import ToolError
 from hilt.model.content import Args, Text, ToolCall
-from hilt.model.contributions import Effect, Invocation, Preview, Tool, ToolOutput
+from hilt.model.contributions import Effect, Finished, Invocation, Preview, Tool, ToolOutput
 from hilt.model.conversation import ToolResult, unknown_outcome
 from hilt.model.events import Event, PermissionDecided, ToolProgressed, ToolStatus
 from hilt.model.ports import Extensions, PermissionRequest
@@ -41,6 +42,8 @@ class Ran(Struct, frozen=True):
     args: Args
     """As the interceptors left them."""
     invalid: str = ""
+    changed_by: tuple[str, ...] = ()
+    """The extensions that changed the result."""
 
 
 class Desk(Struct, frozen=True):
@@ -56,7 +59,9 @@ class Desk(Struct, frozen=True):
     stop: Stop
     extensions: Extensions
     origin: str = ""
-    """The extension that makes the call, when it is not the model."""
+    """The extension on whose behalf the call is made, when it is not the user."""
+    direct: bool = False
+    """The extension makes the call itself; otherwise a model does."""
     chain: tuple[str, ...] = ()
     """The tools that led to it."""
 
@@ -86,7 +91,8 @@ async def run_calls(calls: Sequence[ToolCall], desk: Desk) -> None:
             delivered += 1
             await desk.deliver(ready)
 
-    if len(calls) > 1 and all(_parallel(call, desk) for call in calls):
+    # A person who looks at every call looks at one after the other.
+    if len(calls) > 1 and not desk.permissions.step and all(_parallel(call, desk) for call in calls):
         async with asyncio.TaskGroup() as group:
             for index, call in enumerate(calls):
                 group.create_task(run(index, call))
@@ -114,7 +120,8 @@ async def run_call(call: ToolCall, desk: Desk) -> Ran:
             if isinstance(prepared, Ran):
                 return prepared
             started = prepared
-            return await _execute(prepared, desk)
+            output = await _execute(prepared, desk)
+        return await _reviewed(prepared.call, output, desk)
     except Stopped:
         result = unknown_outcome(call, CANCELLED if started else NOT_STARTED)
         args = started.call.args if started else call.args
@@ -129,13 +136,15 @@ async def _prepare(call: ToolCall, desk: Desk) -> _Ready | Ran:
     if tool is None or tool.effect is not Effect.READ:
         await desk.extensions.settled()  # one that is being started may offer the tool, or guard it
         tool = desk.tool(call.name)
-    if tool is None or (tool.exposure == "codemode" and not desk.origin):
+    if tool is None or (tool.exposure == "codemode" and not desk.direct):
         return _refusal(call, f'unknown tool "{call.name}"; the tools are: {_known(desk)}{_down(desk)}')
-    if tool.exposure == "model-only" and desk.origin:
+    if tool.exposure == "model-only" and desk.direct:
         return _refusal(call, f"{call.name} is for the model only; extensions cannot call it")
+    if why := _withheld(call.name, desk):
+        return _refusal(call, f"{call.name} cannot be called now: {why}; the tools are: {_known(desk)}")
     if call.invalid:
         return _refusal(call, f"the arguments of {call.name} are not a JSON object: {call.invalid[:200]}")
-    if not desk.origin:
+    if not desk.direct:
         desk.activation.used(tool)
     ruling = await _hear(call, tool, desk)
     if ruling.blocked_by:
@@ -146,11 +155,18 @@ async def _prepare(call: ToolCall, desk: Desk) -> _Ready | Ran:
     return await _permitted(call, tool, ruling, desk)
 
 
+def _withheld(name: str, desk: Desk) -> str:
+    """Why a model may not have this tool. What activates others is nobody's, and goes with them."""
+    is_offered = not desk.direct and name in desk.registry.snapshot().tools
+    return desk.activation.withheld(name) if is_offered else ""
+
+
 def _known(desk: Desk) -> str:
     """The tools that whoever makes the call may call."""
-    closed = "model-only" if desk.origin else "codemode"
+    closed = "model-only" if desk.direct else "codemode"
     tools = desk.registry.snapshot().tools
-    return ", ".join(sorted(name for name, owned in tools.items() if owned.tool.exposure != closed)) or "none"
+    free = (name for name in tools if not _withheld(name, desk))
+    return ", ".join(sorted(name for name in free if tools[name].tool.exposure != closed)) or "none"
 
 
 def _down(desk: Desk) -> str:
@@ -187,7 +203,14 @@ async def _permitted(call: ToolCall, tool: Tool, ruling: Ruling, desk: Desk) -> 
         # It would fail in the same way when run: nobody needs to be asked.
         return _refusal(call, _with_hint(error))
     request = PermissionRequest(
-        call.id, tool.name, tool.effect, call.args, preview, rewritten_by=ruling.changed_by, unchecked_by=ruling.unsure
+        call.id,
+        tool.name,
+        tool.effect,
+        call.args,
+        preview,
+        rewritten_by=ruling.changed_by,
+        unchecked_by=ruling.unsure,
+        step=desk.permissions.step,
     )
     decision = await _permission(request, desk)
     return _Ready(call, tool, preview) if decision.approved else _refusal(call, decision.reason, "blocked")
@@ -205,7 +228,7 @@ def _json_preview(call: ToolCall) -> Preview:
     return Preview("json", msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode())
 
 
-async def _execute(ready: _Ready, desk: Desk) -> Ran:
+async def _execute(ready: _Ready, desk: Desk) -> ToolOutput:
     call = ready.call
 
     async def progress(text: str) -> None:
@@ -216,14 +239,31 @@ async def _execute(ready: _Ready, desk: Desk) -> Ran:
     except ToolError as error:
         output = ToolOutput.of(_with_hint(error), is_error=True)
     desk.activation.activate(output)
-    return _finalize(call, output)
+    return output
 
 
-def _finalize(call: ToolCall, output: ToolOutput) -> Ran:
+async def _reviewed(call: ToolCall, output: ToolOutput, desk: Desk) -> Ran:
+    """What the tool said, as the interceptors leave it. A stop ends the hearing; that the tool has run is a fact."""
+    owned = desk.registry.snapshot().results
+    if not owned:
+        return _finalize(call, output)
+    review = Review(Finished(call.id, call.name, output))
+    try:
+        with desk.stop.here():
+            await review.hear(owned, desk.bench.deadlines.result)
+    except Stopped:
+        pass
+    await review.publish(output, desk.bench)
+    return _finalize(call, review.finished.output, tuple(review.changed_by))
+
+
+def _finalize(call: ToolCall, output: ToolOutput, changed_by: tuple[str, ...] = ()) -> Ran:
     content = output.content or (Text("(no output)"),)
     result = ToolResult(call.id, call.name, content, output.is_error, dict(output.details))
     status: ToolStatus = "failed" if output.is_error else "completed"
-    return Ran(result, "timed_out" if output.details.get("timed_out") else status, executed=True, args=call.args)
+    if output.details.get("timed_out"):
+        status = "timed_out"
+    return Ran(result, status, executed=True, args=call.args, changed_by=changed_by)
 
 
 def _with_hint(error: ToolError) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PROJECT_CONFIG = ".hilt/config.toml"
 """What a project may ask for, in its directory; see `narrowing`."""
+_HINT = "docs/reference/configuration.md lists what may stand there"
 
 
 class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,41 +33,65 @@ class Guards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     by_name: dict[str, OnFailure] = {}
 
 
+class Background(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Agents that extensions have work beside the conversation."""
+
+    max_turns: Annotated[int, msgspec.Meta(ge=1)] = 5
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provider: str = ""
     model: str = ""
     base_url: str = ""
+    small_model: str = ""
+    """As `--model`, for small tasks of extensions; empty leaves them to the model in use."""
     reasoning: Reasoning = ""
     permissions: PermissionMode | None = None
     jail: bool = False
     """Whether the file tools are confined to the working directory."""
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = 50
+    compact_at: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Tokens from which on the conversation is made short by itself; 0 leaves it to the model's window."""
     durability: Durability = "turn"
+    extension_tokens: Annotated[int, msgspec.Meta(ge=0)] = 1_000_000
+    """How many each extension may have models use beside the conversation, in a session."""
     retry: Retry = Retry()
     guards: Guards = Guards()
+    background: Background = Background()
     extensions: dict[str, Any] = {}
     """`Choices` by name; `project:NAME` for those that come with a project."""
 
 
 def load_config(path: Path) -> Config:
+    return checked(path, read_settings(path))
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """All that the file says, as it says it; nothing when there is none. Raises `ConfigError`."""
     if path.exists() and not path.is_file():  # reading a pipe would wait for ever
         raise ConfigError(f"{path}: it is not a regular file", hint="put a file there, or remove it")
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return Config()
+        return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     import tomllib  # 4 ms, and most people have no config file
 
     try:
-        config = msgspec.convert(tomllib.loads(text), Config)
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}", hint=_HINT) from error
+
+
+def checked(path: Path, settings: dict[str, Any]) -> Config:
+    """What was read of the file, if it may stand there. Raises `ConfigError`."""
+    try:
+        config = msgspec.convert(settings, Config)
         if config.extensions:
             config = msgspec.structs.replace(config, extensions=_choices(config.extensions))
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise ConfigError(
-            f"{path}: {error}", hint="docs/reference/configuration.md lists what may stand there"
-        ) from error
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}", hint=_HINT) from error
     if config.base_url and not config.provider:
         raise ConfigError(
             f"{path}: base_url without provider",

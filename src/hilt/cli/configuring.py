@@ -1,4 +1,4 @@
-"""Changing the user's choices about one extension in `config.toml`, and nothing else in it.
+"""Changing single choices of the user's in `config.toml`, and nothing else in it.
 
 Comments, order and spacing stay as they are. A file that is written in a way in which that cannot be done is left
 alone, and what to write in it is said instead.
@@ -25,32 +25,45 @@ _TOKENS = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|(?P<comment>#)""")
 
 def choose(config: Path, extension: str, values: Mapping[str, Value]) -> None:
     """Set some of the user's choices about an extension, all at once. Raises `ConfigError`, and nothing has changed."""
+    _change(config, ("extensions", extension), values)
+
+
+def prefer(config: Path, values: Mapping[str, Value]) -> None:
+    """The same for those that are about no extension, at the top of the file."""
+    _change(config, (), values)
+
+
+def amended(config: Path, extension: str, values: Mapping[str, Value]) -> bytes:
+    """What the file would be with these choices about an extension. Raises `ConfigError`."""
+    return _amended(config, ("extensions", extension), values)
+
+
+def _change(config: Path, table: tuple[str, ...], values: Mapping[str, Value]) -> None:
     try:
         with keeping.alone(config):
-            changed = amended(config, extension, values)
+            changed = _amended(config, table, values)
             keeping.replace(config.resolve(), changed)  # people keep such files elsewhere and link them
     except HiltError as error:
         if isinstance(error, ConfigError):
             raise
-        raise ConfigError(error.message, hint=f"{error.hint}, or {_by_hand(extension, values)}") from error
+        raise ConfigError(error.message, hint=f"{error.hint}, or {_by_hand(table, values)}") from error
 
 
-def amended(config: Path, extension: str, values: Mapping[str, Value]) -> bytes:
-    """What the file would be then. Raises `ConfigError`."""
+def _amended(config: Path, table: tuple[str, ...], values: Mapping[str, Value]) -> bytes:
     load_config(config)  # what is wrong already is told as such
-    table = ("extensions", extension)
     text = keeping.read(config.resolve(), _LARGEST).decode()
     changed, wanted = text, _parsed(text)
     for key, value in values.items():
         changed, wanted = _set(changed, table, key, value), _with(wanted, table, key, value)
         if _parsed(changed) != wanted:
-            raise ConfigError(f"{config} is written in a way that hilt cannot change", hint=_by_hand(extension, values))
+            raise ConfigError(f"{config} is written in a way that hilt cannot change", hint=_by_hand(table, values))
     return changed.encode()
 
 
-def _by_hand(extension: str, values: Mapping[str, Value]) -> str:
+def _by_hand(table: tuple[str, ...], values: Mapping[str, Value]) -> str:
     lines = ", ".join(f"{key} = {_toml(value)}" for key, value in values.items())
-    return f"write it yourself: {_header(('extensions', extension))} and below it {lines}"
+    where = f"{_header(table)} and below it" if table else "above all that is in brackets"
+    return f"write it yourself: {where} {lines}"
 
 
 def _set(text: str, table: tuple[str, ...], key: str, value: Value) -> str:
@@ -58,7 +71,8 @@ def _set(text: str, table: tuple[str, ...], key: str, value: Value) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     line = f"{key} = {_toml(value)}"
     lines = re.findall(r"[^\n]*\n|[^\n]+", text)
-    start = next((at for at, one in enumerate(lines) if _names(one, table)), None)
+    # What is about no extension stands before all tables.
+    start = -1 if not table else next((at for at, one in enumerate(lines) if _names(one, table)), None)
     if start is None:
         gap = newline if text.strip() else ""
         last = "" if not text or text.endswith("\n") else newline
@@ -67,7 +81,7 @@ def _set(text: str, table: tuple[str, ...], key: str, value: Value) -> str:
     for at in range(start + 1, end):
         if re.match(rf"""\s*(?:{key}|"{key}")\s*=""", lines[at]):
             return _replaced(lines, at, line, newline)
-    if not lines[start].endswith("\n"):
+    if table and not lines[start].endswith("\n"):
         lines[start] += newline
     return "".join((*lines[: start + 1], line, newline, *lines[start + 1 :]))
 

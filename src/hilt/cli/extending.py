@@ -8,34 +8,57 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from hilt.agent.questions import Questions
 from hilt.agent.session import Session
+from hilt.cli.chooser import Chooser
+from hilt.cli.ground import Ground
 from hilt.cli.wanted import Wanted
 from hilt.errors import PackageError
 from hilt.frontends.rpc_approver import RpcApprover
 from hilt.model.extensions import ExtensionStatus
+from hilt.sessions.undo import FileHistory
 
 if TYPE_CHECKING:
+    from hilt.extensions.services.answering import Services
     from hilt.packages.discovery import Untrusted
     from hilt.packages.trust.screening import Gate
 
 
+class Sources(Struct, frozen=True):
+    """What stands behind all that extensions can ask for."""
+
+    session: Session
+    ground: Ground
+    chooser: Chooser
+    history: FileHistory
+    questions: Questions | None
+    """None where nobody can be asked."""
+
+
 @asynccontextmanager
-async def extended(session: Session, wanted: Wanted, approver: RpcApprover | None) -> AsyncIterator[None]:
-    """Run the session's extensions for the life of the block; it begins before they have started."""
+async def extended(sources: Sources, wanted: Wanted, approver: RpcApprover | None) -> AsyncIterator["Services | None"]:
+    """Run the session's extensions for the life of the block; it begins before they have started.
+
+    Gives what they, and others, can ask for; None where nobody could.
+    """
     # One that lasts may be told later to look again; one shot will not be.
     if wanted.one_shot and not wanted.any():
-        yield
+        yield None
         return
     from hilt.agent.guests import Guests
+    from hilt.cli.facilities import facilities, minds_of
     from hilt.extensions.agent import House, Places
-    from hilt.extensions.handshake import Surroundings
     from hilt.extensions.host import ExtensionHost
     from hilt.extensions.memory import Memory
+    from hilt.extensions.surroundings import Surroundings
     from hilt.providers.vendors import KEYS
     from hilt.transport.orphans import adopt_orphans
     from hilt.transport.process import started
 
-    info, finder = session.active.info, wanted.finder()
+    session, finder, minds = sources.session, wanted.finder(), minds_of(sources)
+    info = session.active.info
     house = House(
         agent=Guests(session),
         open=started,
@@ -47,6 +70,7 @@ async def extended(session: Session, wanted: Wanted, approver: RpcApprover | Non
         memory=Memory(wanted.home.descriptions),
         consent=partial(_consent, finder.gate, approver) if approver else None,
         keys=KEYS,
+        facilities=facilities(sources, minds),
     )
     host = ExtensionHost(
         finder,
@@ -63,7 +87,8 @@ async def extended(session: Session, wanted: Wanted, approver: RpcApprover | Non
                 async with host.running():
                     session.extensions = host
                     try:
-                        yield
+                        async with minds.working():
+                            yield host.services
                     finally:
                         # What could not even be read has no source, and was not seen.
                         _remember(wanted.home.seen, tuple(one for one in host.statuses() if one.source))

@@ -103,6 +103,9 @@ def _rpc(options: argparse.Namespace) -> int:
     tokens = [os.environ.pop(name, "") for name in ("HILT_RPC_TOKEN", "ZOTCORE_RPC_TOKEN")]
 
     async def face(_: "Interrupts") -> int:
+        from functools import partial
+
+        from hilt.cli.serving import Client
         from hilt.cli.wiring import assemble
         from hilt.frontends.rpc import RpcServer
         from hilt.frontends.rpc_commands import RpcParts
@@ -112,7 +115,8 @@ def _rpc(options: argparse.Namespace) -> int:
             _started()
             token = tokens[0] or tokens[1]
             app.mask.add(token)
-            parts = RpcParts(app.session, app.approver, app.models, app.store, app.mask, token)
+            serve = partial(Client, app.services) if app.services else None
+            parts = RpcParts(app.session, app.questions, app.models, app.store, app.mask, token, serve)
             trouble = await RpcServer(parts, LineWriter(1)).serve()
         if trouble:
             from hilt.frontends.terminal import clean

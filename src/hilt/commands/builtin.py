@@ -11,14 +11,18 @@ from hilt.context.skills import Skill
 from hilt.errors import UsageError
 from hilt.model.actions import (
     Action,
+    Branch,
     Clear,
     Compact,
     Display,
+    OpenSession,
     Prompt,
     Rename,
     SetJail,
+    SetLabel,
     SetPermissions,
     SwitchModel,
+    ToggleStep,
     Undo,
 )
 from hilt.model.contributions import Command
@@ -28,7 +32,7 @@ from hilt.model.models import ModelInfo
 from hilt.model.ports import Extensions
 from hilt.registry.registry import Registry
 from hilt.sessions import portable
-from hilt.sessions.log import SessionLog
+from hilt.sessions.journal import Journal
 from hilt.sessions.store import SessionStore
 from hilt.sessions.tree import render, tree_of
 
@@ -45,7 +49,7 @@ class CommandParts(Struct, frozen=True):
 
     registry: Registry
     cwd: str
-    log: SessionLog
+    journal: Journal
     store: SessionStore
     skills: Sequence[Skill]
     models: Callable[[], list[ModelInfo]]
@@ -62,8 +66,9 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
         if args:
             return (SwitchModel(args),)
         current = parts.model()
-        lines = [f"model: {current.id} ({current.provider})", "", "others, chosen with /model ID:"]
-        lines += [f"  {info.id}  ({info.provider})" for info in parts.models() if info.provider == current.provider]
+        lines = [f"model: {current.id} ({_whose(current)})", "", "others, chosen with /model ID:"]
+        others = (info for info in parts.models() if info.provider == current.provider or info.extension)
+        lines += [f"  {info.id}  ({_whose(info)})" for info in others]
         return _show("\n".join(lines))
 
     async def session(args: str) -> Answer:
@@ -112,7 +117,11 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
         Command("clear", "begin an empty conversation; the session keeps the old one", _always(Clear())),
         Command("undo", "put back the files the last change touched", _always(Undo())),
         Command(
-            "session", "work with this session", session, "export [path] | import <path> | fork | tree", personal=True
+            "session",
+            "work with this session, or go on in another",
+            session,
+            "open | tree | branch | label | fork | export | import",
+            personal=True,
         ),
         Command("sessions", "list the sessions of this directory", sessions),
         Command("rename", "give this session a title", rename, "<title>"),
@@ -122,6 +131,7 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
         Command("cost", "show tokens and cost of this session", cost),
         Command("permissions", "set when to ask before tools run", permissions, "ask | accept-edits | yolo"),
         Command("yolo", "stop asking before tools run", _always(SetPermissions("yolo"))),
+        Command("step", "have every tool call wait for you, or no longer", _always(ToggleStep())),
         Command("jail", "confine the file tools to this directory", _always(SetJail(on=True))),
         Command("unjail", "lift the jail", _always(SetJail(on=False))),
         Command("study", "have the model read up on this project", _always(Prompt(STUDY))),
@@ -133,18 +143,29 @@ def _session(parts: CommandParts, args: str) -> Answer:
     rest = rest.strip()
     match verb:
         case "tree":
-            return _show("\n".join(render(tree_of(parts.log))) or "this session is empty")
+            return _show("\n".join(render(tree_of(parts.journal.log))) or "this session is empty")
         case "fork":
-            path = portable.fork(parts.log, parts.store)
+            path = portable.fork(parts.journal.log, parts.store)
             return _show(f"forked to {path}\nopen it with: hilt --session {path.stem}")
         case "export":
             target = Path(parts.cwd, rest).expanduser() if rest else Path(parts.cwd)
-            return _show(f"exported to {portable.export(parts.log, target)}")
+            return _show(f"exported to {portable.export(parts.journal.log, target)}")
         case "import" if rest:
             path = portable.import_(Path(parts.cwd, rest).expanduser(), parts.store, parts.cwd)
             return _show(f"imported as {path}\nopen it with: hilt --session {path.stem}")
+        case "open" if rest:
+            return (OpenSession(rest),)
+        case "branch" if rest:
+            entry, _, summary = rest.partition(" ")
+            return (Branch(entry, summary.strip()),)
+        case "label" if rest:
+            entry, _, label = rest.partition(" ")
+            return (SetLabel(entry, label.strip()),)
         case _:
-            raise UsageError("/session takes export [path], import <path>, fork or tree")
+            raise UsageError(
+                "/session takes open <id>, tree, branch <entry> [summary], label <entry> [text], fork, "
+                "export [path] or import <path>"
+            )
 
 
 def _help_lines(registry: Registry) -> list[str]:
@@ -152,6 +173,10 @@ def _help_lines(registry: Registry) -> list[str]:
     rows = [(f"/{owned.command.name} {owned.command.usage}".rstrip(), owned) for owned in commands]
     width = max((len(head) for head, _ in rows), default=0)
     return [f"{head:<{width}}  {owned.command.description or f'({owned.owner})'}" for head, owned in rows]
+
+
+def _whose(model: ModelInfo) -> str:
+    return f"{model.provider}, by extension {model.extension}" if model.extension else model.provider
 
 
 def _status_lines(status: ExtensionStatus) -> list[str]:
@@ -164,6 +189,7 @@ def _status_lines(status: ExtensionStatus) -> list[str]:
         "events lost": status.events_lost,
         "unusable lines": status.mistakes,
         "verdicts missed": status.unchecked,
+        "tokens used": status.tokens_used,
     }
     if troubles := [f"{what}: {count}" for what, count in counted.items() if count]:
         lines.append(f"  {', '.join(troubles)}")

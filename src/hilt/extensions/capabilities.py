@@ -64,19 +64,20 @@ class Capabilities:
         self._permissions = permissions
         self._name = name
 
-    def allows(self, permission: str) -> bool:
-        """Whether it may do this one thing."""
-        return self._permissions.may_ask(permission)
+    def allows(self, permission: str, *, asking: bool = False) -> bool:
+        """Whether it may do this one thing. `asking` the host for it is more than being told of what happens: without
+        a list of permissions it takes a consent that speaks of full access."""
+        return self._permissions.may_ask(permission) if asking else self._permissions.allows(permission)
 
     def require(self, *permissions: str) -> None:
         """Raises `ExtensionError` for the first that it lacks."""
         if refusal := self.refusal(*permissions):
             raise ExtensionError(self._name, refusal)
 
-    def refusal(self, *permissions: str) -> str:
+    def refusal(self, *permissions: str, asking: bool = False) -> str:
         """Why it may not do what needs all of these; empty if it may. The same words each time."""
         for permission in permissions:
-            if not self.allows(permission):
+            if not self.allows(permission, asking=asking):
                 denied = f"permission denied: {self._name} may not {meaning(permission)}"
                 return f"{denied}: {self._lack(permission)} (hilt ext grant {self._name} {permission})"
         return ""

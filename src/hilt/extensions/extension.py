@@ -65,6 +65,12 @@ class Tally(Protocol):
 
 
 class Extension(ABC):
+    greeting: str
+    """What it begins with, as `its hello`."""
+    opening: str
+    """What it must do first, for its author."""
+    silence: str
+    """What it did not do when it was not heard of."""
     methods: "Methods"
     """What is said by method; its dialect makes it."""
 
@@ -307,7 +313,7 @@ class Extension(ABC):
         if self.introduced:
             self.peer.overlong(line)
         else:
-            self.fail(f"its first line has {line.size:,} bytes and is no greeting")
+            self.fail(f"its first line has {line.size:,} bytes, and came before {self.greeting}")
 
     def ended(self) -> None:
         self.closed_output = True

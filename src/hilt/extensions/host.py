@@ -66,7 +66,7 @@ class ExtensionHost:
         self._problems: tuple[Problem, ...] = ()
         self._untrusted: tuple[Untrusted, ...] = ()
         self._fanout = Fanout(session_id, house.surroundings.cwd)
-        self._happenings = Happenings(self._messages, lambda name: registry.snapshot().tool(name) is not None)
+        self._happenings = Happenings(self._messages)
         self.services: Services | None = None
         """What extensions can ask for; None where nothing stands behind them."""
         if house.facilities:

@@ -243,16 +243,16 @@ class Life:
         last = f"; its last words: {words}" if words else ""
         if extension.fault:
             return Ending("unstarted", f"was ended: {extension.fault}{last}")
-        hint = "its log may say why; the first thing an extension writes to standard output is its hello"
+        hint = f"its log may say why; {extension.opening}"
         if self._exit and words.endswith(_BUSY):
             busy = "cannot be started: its file is being written"
             return Ending("unstarted", busy, "try again when that is done", transient=True)
         if self._exit:
-            return Ending("unstarted", f"{self._exit} before its hello{last}", self._culprit or hint)
+            return Ending("unstarted", f"{self._exit} before {extension.greeting}{last}", self._culprit or hint)
         if extension.closed_output:
-            return Ending("unstarted", f"closed its output without a hello{last}", hint)
+            return Ending("unstarted", f"closed its output before {extension.greeting}{last}", hint)
         raised = "raise start_timeout_ms in its manifest if it needs longer"
-        return Ending("unstarted", f"did not say hello within {deadline:g} s{last}", f"{hint}; {raised}")
+        return Ending("unstarted", f"{extension.silence} within {deadline:g} s{last}", f"{hint}; {raised}")
 
     async def _readiness(self, extension: Extension) -> None:
         """Until it says so, or is silent for a while: what it registers after that is late, but counts as well."""

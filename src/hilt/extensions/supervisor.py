@@ -132,6 +132,7 @@ class Supervisor:
             events_lost=extension.events_lost if extension else 0,
             mistakes=extension.peer.mistakes if extension else 0,
             unchecked=self._guards.unchecked,
+            tokens_used=facilities.minds.used(self.name) if (facilities := self._house.facilities) else 0,
         )
 
     def stop(self) -> None:

@@ -3,7 +3,7 @@
 import sys
 
 from hilt.frontends.terminal import clean, hanging
-from hilt.model.events import Event, ExtensionChanged, Noticed, Notified
+from hilt.model.events import Event, ExtensionChanged, Noticed, Notified, QuitAsked
 from hilt.model.masking import Mask
 
 
@@ -14,6 +14,8 @@ def aside(event: Event) -> str:
             return f"hilt: {hanging(message)}"
         case Notified(extension=extension, level=level, message=message):
             return signed(f"[{extension}] {level}:", message)
+        case QuitAsked(extension=extension):
+            return hanging(f"hilt: extension {extension} wants hilt to end; a single prompt is answered first")
         case ExtensionChanged(extension=extension, state="failed", reason=reason):
             return f"hilt: extension {extension} is not running: {hanging(reason)}"
         case ExtensionChanged(extension=extension, state="restarting", reason=reason):
@@ -27,14 +29,15 @@ def signed(owner: str, text: str) -> str:
 
 
 class Asides:
-    """A sink that writes them to stderr. `notes` are left out where they have a place of their own."""
+    """A sink that writes them to stderr. `notes`, and what extensions want of the face, are left out where somebody
+    else shows or decides it."""
 
     def __init__(self, mask: Mask, *, notes: bool) -> None:
         self._mask = mask
         self._notes = notes
 
     async def __call__(self, event: Event) -> None:
-        if isinstance(event, Notified) and not self._notes:
+        if isinstance(event, Notified | QuitAsked) and not self._notes:
             return
         if isinstance(event, Noticed) and event.level == "info":
             return

@@ -14,13 +14,17 @@ from hilt.model.events import (
     Intercepted,
     PermissionAsked,
     PermissionDecided,
+    PickerAsked,
     PromptSubmitted,
+    QuestionAsked,
+    RunStarted,
+    StepLimitReached,
     ToolResultAdded,
     TrustAsked,
     UsageReported,
     UserMessageAdded,
 )
-from hilt.model.extensions import ExtensionStatus
+from hilt.model.extensions import ExtensionStatus, PickerItem
 
 _OPTIONAL = {
     "turn_end": ("error",),
@@ -28,11 +32,19 @@ _OPTIONAL = {
     "permission_decision": ("reason",),
     "tool_call": ("extension", "invalid"),
     "assistant_replace": ("reason",),
+    "ext_insert": ("replace",),
     "ext_panel_close": ("reason",),
+    "ext_overlay": ("anchor", "width"),
+    "ext_image": ("mime_type", "bytes"),
+    "background": ("text",),
     "ext_status": ("reason",),
     "interception": ("id", "name"),
 }
 """Fields that are left out when empty, as existing clients expect."""
+
+
+_UNTOLD = {"tool_call": ("known",)}
+"""Fields that only extensions may observe."""
 
 
 def json_line(value: Any) -> bytes:
@@ -56,9 +68,12 @@ def _sayable(value: Any) -> Any:
 
 
 def public(event: Event) -> bool:
-    """Whether clients are told. They have the queue and the message itself, and need not hear that nobody was asked."""
+    """Whether clients are told. They have the queue, the message and the error, and need not hear that nobody was
+    asked."""
     match event:
-        case PromptSubmitted() | PermissionDecided(source="yolo" | "policy", approved=True):
+        case PromptSubmitted() | RunStarted() | StepLimitReached():
+            return False
+        case PermissionDecided(source="yolo" | "policy", approved=True):
             return False
     return True
 
@@ -81,14 +96,32 @@ def event_json(event: Event) -> dict[str, Any]:
                 "is_error": event.is_error,
                 "content": _blocks(event.content),
                 **({"extension": event.extension} if event.extension else {}),
+                **({"changed_by": list(event.changed_by)} if event.changed_by else {}),
             }
         case UsageReported():
             return {"type": "usage", **usage_json(event.usage), "cumulative": usage_json(event.cumulative)}
-        case PermissionAsked(id=id_, request=request):
+        case PermissionAsked() | TrustAsked() | PickerAsked() | QuestionAsked():
+            return {"type": "ui_request", "id": event.id, **_request(event)}
+        case _:
+            return _plain(event)
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(event)
+    for name in _OPTIONAL.get(fields["type"], ()):
+        if not fields[name]:
+            del fields[name]
+    for name in _UNTOLD.get(fields["type"], ()):
+        del fields[name]
+    return fields
+
+
+def _request(event: PermissionAsked | TrustAsked | PickerAsked | QuestionAsked) -> dict[str, Any]:
+    """What hilt itself asks is of the kind `confirm`, and nothing else is."""
+    match event:
+        case PermissionAsked(request=request):
             is_command = request.preview.kind == "command"
             return {
-                "type": "ui_request",
-                "id": id_,
                 "kind": "confirm",
                 "title": f"Allow {request.tool}?",
                 "tool": request.tool,
@@ -100,27 +133,26 @@ def event_json(event: Event) -> dict[str, Any]:
                 **({"prefix": remembered(request.preview.text)} if is_command else {}),
                 **({"rewritten_by": list(request.rewritten_by)} if request.rewritten_by else {}),
                 **({"unchecked_by": list(request.unchecked_by)} if request.unchecked_by else {}),
+                **({"step": True} if request.step else {}),
             }
-        case TrustAsked(id=id_, folder=folder, commands=commands, text=text):
+        case TrustAsked(folder=folder, commands=commands, text=text):
             return {
-                "type": "ui_request",
-                "id": id_,
                 "kind": "confirm",
                 "title": f"Trust the extensions of {folder}?",
                 "folder": folder,
                 "extensions": [{"name": name, "command": list(argv)} for name, argv in commands],
                 "preview": {"kind": "trust", "text": text},
             }
-        case _:
-            return _plain(event)
+        case PickerAsked(extension=extension, title=title, items=items):
+            offered = [_item(item) for item in items]
+            return {"kind": "picker", "extension": extension, "title": title, "items": offered}
+        case QuestionAsked(extension=extension, prompt=prompt, choices=choices):
+            return {"kind": "ask", "extension": extension, "prompt": prompt, "choices": list(choices)}
 
 
-def _plain(event: Event) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(event)
-    for name in _OPTIONAL.get(fields["type"], ()):
-        if not fields[name]:
-            del fields[name]
-    return fields
+def _item(item: PickerItem) -> dict[str, Any]:
+    described = {"description": item.description} if item.description else {}
+    return {"id": item.id, "label": item.label, **described}
 
 
 def _decision(decided: Decided) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`hilt --json`: every event as one JSON line on stdout."""
 
-from hilt.agent.loop import Outcome
+from hilt.agent.run import Outcome
 from hilt.agent.session import Session
 from hilt.errors import HiltError
 from hilt.frontends.asides import Asides

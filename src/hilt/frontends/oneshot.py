@@ -1,9 +1,8 @@
 """One prompt or one slash command, seen through to its end: what `-p` and `--json` have in common."""
 
-from hilt.agent.loop import Outcome
+from hilt.agent.run import Outcome
 from hilt.agent.session import Session
 from hilt.model.content import text_of
-from hilt.model.conversation import user_text
 from hilt.model.events import AssistantMessageAdded, Displayed, Event, Failed, PanelShown
 
 
@@ -12,8 +11,9 @@ async def perform(session: Session, text: str) -> Outcome:
     await session.extensions.settled()  # what they offer and guard counts from the first word
     command = session.known_command(text)
     if command is None:
-        return await (await session.prompt(user_text(text))).result()
-    watched = _Watched()
+        job = await session.say(text)
+        return await job.result() if job else Outcome("end", handled=True)
+    watched = _Watched(asked_of(session, text))
     with session.bus.subscribed(watched):
         await session.command(*command)
         await session.idle()
@@ -22,10 +22,18 @@ async def perform(session: Session, text: str) -> Outcome:
     return Outcome("end", text="\n".join([*watched.shown, watched.said]).strip("\n"))
 
 
+def asked_of(session: Session, text: str) -> str:
+    """Whose words are the answer, when the text is a slash command that somebody offers."""
+    command = session.known_command(text)
+    owned = session.parts.registry.snapshot().command(command[0]) if command else None
+    return owned.owner if owned else ""
+
+
 class _Watched:
     """What a command led to, when it started something."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
         self.failed: Failed | None = None
         self.shown: list[str] = []
         self.said = ""
@@ -33,9 +41,11 @@ class _Watched:
     async def __call__(self, event: Event) -> None:
         if isinstance(event, Failed):
             self.failed = event
+        elif isinstance(event, AssistantMessageAdded):
+            self.said = text_of(event.content)
+        elif isinstance(event, Displayed | PanelShown) and event.extension != self._owner:
+            pass  # not what was asked for
         elif isinstance(event, Displayed):
             self.shown.append(event.text)
         elif isinstance(event, PanelShown):  # there are no keys to press, but its lines can be read
             self.shown.append("\n".join(filter(None, (event.title, *event.lines, event.footer))))
-        elif isinstance(event, AssistantMessageAdded):
-            self.said = text_of(event.content)

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from hilt.agent.loop import Outcome
+from hilt.agent.run import Outcome
 from hilt.agent.session import Session
 from hilt.frontends.asides import aside, signed
-from hilt.frontends.oneshot import perform
+from hilt.frontends.oneshot import asked_of, perform
 from hilt.frontends.terminal import clean, hanging, one_line
 from hilt.model.content import Args, Image, Text, ToolCall, text_of
 from hilt.model.events import (
@@ -32,8 +32,8 @@ _WIDTH = 160
 
 async def run(session: Session, text: str, mask: Mask) -> Outcome:
     """Send one prompt, or run one slash command, and print what comes of it."""
-    # What a command shows is the answer, and goes to stdout.
-    progress = Progress(sys.stderr, mask, answers=lambda: session.known_command(text) is not None)
+    # What the owner of a command shows is the answer, and goes to stdout.
+    progress = Progress(sys.stderr, mask, answers=lambda: asked_of(session, text))
     async with session.bus.faced(progress):
         outcome = await perform(session, text)
     if outcome.stop not in ("error", "aborted") and outcome.text:
@@ -44,7 +44,9 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
             return Outcome("error", error)
     if outcome.stop == "length":
         progress.say("hilt: the reply was cut off at the model's output limit")
-    elif outcome.stop == "end" and not outcome.text and not session.known_command(text) and not progress.suppressed:
+    elif outcome.stop == "end" and not (
+        outcome.text or outcome.handled or progress.suppressed or session.known_command(text)
+    ):
         progress.say("hilt: the model ended without saying anything")
     return outcome
 
@@ -52,7 +54,8 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
 class Progress:
     """Shows what happens, a few plain lines for each thing, readable without colour."""
 
-    def __init__(self, out: TextIO, mask: Mask, *, answers: Callable[[], bool]) -> None:
+    def __init__(self, out: TextIO, mask: Mask, *, answers: Callable[[], str]) -> None:
+        """`answers` names whose words are shown elsewhere."""
         self._out = out
         self._mask = mask
         self._answers = answers
@@ -77,7 +80,7 @@ class Progress:
                 self.say(f"compacting the conversation (about {tokens} tokens)…")
             case CompactionDone():
                 self.say("compacted; the session file keeps the whole of it")
-            case Displayed(extension=extension, text=text) if not self._answers():
+            case Displayed(extension=extension, text=text) if extension != self._answers():
                 self.say(signed(f"[{extension}]", text))
             case Inserted(extension=extension, text=text):
                 self.say(signed(f"[{extension}] for your input:", text))

@@ -12,13 +12,15 @@ from typing import Any
 import msgspec
 
 from hilt.agent.session import Session
-from hilt.errors import HiltError, UsageError
+from hilt.errors import HiltError, ServiceFault, UsageError
 from hilt.frontends.asides import Asides
 from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.masked import Masked
-from hilt.frontends.rpc_commands import COMMANDS, Later, Order, Reply, RpcCommand, RpcParts
+from hilt.frontends.rpc_commands import COMMANDS, Later, Order, Reply, RpcCommand, RpcParts, Services, taken
+from hilt.frontends.rpc_feed import Feed
 from hilt.frontends.rpc_requests import Envelope
 from hilt.frontends.terminal import json_for_stdout
+from hilt.model.actions import Action
 from hilt.model.events import Event
 from hilt.transport.lines import TooLong
 from hilt.transport.stdio import LineWriter, read_lines
@@ -27,6 +29,8 @@ log = logging.getLogger(__name__)
 
 LINE_LIMIT = 16 * 1024 * 1024
 _QUEUED = 64
+_BESIDE, _BESIDE_QUEUED = 32, 224
+"""Commands that run beside the others at once, and that wait until they can."""
 _PATIENCE = 60.0
 """Seconds without a byte taken, after the end of its input, until a client counts as gone."""
 
@@ -41,28 +45,48 @@ class RpcServer:
         self._hung_up = False
         self._queue: asyncio.Queue[RpcCall] = asyncio.Queue(_QUEUED)
         self._at_work = False
+        self._feed = Feed(self._line)
+        self._services: Services | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(_BESIDE)
 
     async def serve(self) -> str:
         """Answer until the input ends and the work is done. What went wrong, if anything did."""
         session = self.parts.session
-        self._writer.when_broken = session.abort
+        self._writer.when_broken = self._nobody_reads
         async with session.bus.faced(self._show, Asides(self.parts.mask, notes=False)):
             async with asyncio.TaskGroup() as group:
-                worker = group.create_task(self._work(), name="rpc commands")
-                async for line in read_lines(0, LINE_LIMIT):
-                    await self._take(line)
-                    if self._refused or self._writer.broken:
-                        break
-                self.parts.approver.close()
-                await self._queue.join()
-                worker.cancel()
-            await session.idle()
+                workers = [group.create_task(self._work(), name="rpc commands")]
+                workers.append(group.create_task(self._feed.run(self._writer.send), name="rpc topics"))
+                async with asyncio.TaskGroup() as beside:
+                    async for line in read_lines(0, LINE_LIMIT):
+                        await self._take(line, beside)
+                        if self._refused or self._writer.broken:
+                            break
+                    self.parts.questions.close()
+                    if self._writer.broken:
+                        self._nobody_reads()  # also what was begun since
+                    await self._queue.join()
+                if self._services:
+                    self._services.leave()
+                for worker in workers:
+                    worker.cancel()
+            await session.at_rest()
         read = await self._writer.flush(_PATIENCE)
         if self._refused:
             return "bad auth token"
         return "" if read else f"the client did not read the last lines for {_PATIENCE:.0f} s; they are lost"
 
-    async def respond(self, command: str, id_: str | None, data: Reply = None, error: str = "") -> None:
+    @property
+    def services(self) -> Services:
+        if self.parts.serve is None:
+            raise UsageError("the services of the host are not to be had here")
+        self._services = self._services or self.parts.serve(self._feed.deliver)
+        return self._services
+
+    async def respond(
+        self, command: str, id_: str | None, data: Reply = None, error: str = "", code: int | None = None
+    ) -> None:
         response: dict[str, Any] = {"type": "response", "command": command, "success": not error}
         if id_ is not None:
             response["id"] = id_
@@ -70,6 +94,8 @@ class RpcServer:
             response["data"] = data
         if error:
             response["error"] = error
+        if code is not None:
+            response["code"] = code
         await self._send(response)
 
     def authenticate(self, token: str) -> None:
@@ -91,10 +117,18 @@ class RpcServer:
 
     async def _send(self, *values: dict[str, Any]) -> None:
         # At one go: an event must not be lost when its sender is cancelled behind the text released for it.
-        if lines := [self.parts.mask.line(json_line(value)) for value in values]:
-            await self._writer.send(json_for_stdout(b"\n".join(lines)))
+        if lines := [self._line(value) for value in values]:
+            await self._writer.send(b"\n".join(lines))
 
-    async def _take(self, line: bytes | TooLong) -> None:
+    def _line(self, value: dict[str, Any]) -> bytes:
+        return json_for_stdout(self.parts.mask.line(json_line(value)))
+
+    def _nobody_reads(self) -> None:
+        self.parts.session.abort()
+        for task in self._beside:
+            task.cancel()
+
+    async def _take(self, line: bytes | TooLong, beside: asyncio.TaskGroup) -> None:
         if isinstance(line, TooLong):
             await self.respond("", None, error=f"line too long: {line.size} bytes, at most {LINE_LIMIT} are read")
             return
@@ -110,10 +144,24 @@ class RpcServer:
             await self.respond(envelope.type, envelope.id, error=call)
         elif call.command.order is Order.NOW or (call.command.order is Order.QUICK and self._caught_up):
             await self._answer(call)
+        elif call.command.order is Order.BESIDE:
+            await self._begin(call, beside)
         elif self._queue.full():
             await self.respond(envelope.type, envelope.id, error=f"{_QUEUED} commands are already waiting")
         else:
             self._queue.put_nowait(call)
+
+    async def _begin(self, call: "RpcCall", beside: asyncio.TaskGroup) -> None:
+        if len(self._beside) >= _BESIDE + _BESIDE_QUEUED:
+            await call.fail(f"{len(self._beside)} commands of this kind are already being done")
+            return
+        task = beside.create_task(self._answer_beside(call), name=f"rpc {call.envelope.type}")
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _answer_beside(self, call: "RpcCall") -> None:
+        async with self._room:
+            await self._answer(call)
 
     @property
     def _caught_up(self) -> bool:
@@ -145,7 +193,7 @@ class RpcServer:
         try:
             reply = await call.command.do(call)
         except HiltError as error:
-            await call.fail(f"{error.message} ({error.hint})" if error.hint else error.message)
+            await call.failed(error)
         except Exception as error:
             # One command that fails in a way nobody foresaw must not end the client's session.
             log.exception("rpc command %s failed", call.envelope.type)
@@ -169,6 +217,10 @@ class RpcCall:
     def session(self) -> Session:
         return self.parts.session
 
+    @property
+    def services(self) -> Services:
+        return self._server.services
+
     def authenticate(self, token: str) -> None:
         self._server.authenticate(token)
 
@@ -176,8 +228,16 @@ class RpcCall:
         """The response to a prompt, sent when its turn comes and before its first event."""
         await self._server.respond(self.envelope.type, self.envelope.id, {"started": True})
 
+    async def ran(self, actions: tuple[Action, ...]) -> None:
+        """The response to a command that had to wait."""
+        await self._server.respond(self.envelope.type, self.envelope.id, taken(actions))
+
     async def withdrawn(self) -> None:
         await self.fail("taken back before it started")
 
-    async def fail(self, error: str) -> None:
-        await self._server.respond(self.envelope.type, self.envelope.id, error=error)
+    async def failed(self, error: HiltError) -> None:
+        code = error.code if isinstance(error, ServiceFault) else None
+        await self.fail(f"{error.message} ({error.hint})" if error.hint else error.message, code)
+
+    async def fail(self, error: str, code: int | None = None) -> None:
+        await self._server.respond(self.envelope.type, self.envelope.id, error=error, code=code)

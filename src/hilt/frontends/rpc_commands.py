@@ -11,15 +11,17 @@ from msgspec import Struct
 from hilt import __version__
 from hilt.agent.compaction import estimated_tokens
 from hilt.agent.jobs import Asker, Job
+from hilt.agent.questions import Questions
 from hilt.agent.session import Session
 from hilt.errors import HiltError, UsageError
 from hilt.frontends.encode import event_json, extension_json, message_json, usage_json
-from hilt.frontends.rpc_approver import RpcApprover
 from hilt.frontends.rpc_requests import (
     CommandRequest,
     Hello,
+    HostRequest,
     InputRequest,
     Nothing,
+    OverlayRequest,
     PanelKeyRequest,
     PanelRequest,
     PanelResizeRequest,
@@ -39,14 +41,30 @@ from hilt.sessions.store import SessionStore
 from hilt.sessions.tree import plain, tree_of
 
 
+class Services(Protocol):
+    """What extensions can ask the host for, on behalf of one client."""
+
+    async def answer(self, method: str, params: msgspec.Raw) -> Any:
+        """The result, to be encoded. Raises `ServiceFault`."""
+
+    def leave(self) -> None:
+        """The client is gone, and so is what it subscribed to."""
+
+
+Deliver: TypeAlias = Callable[[str, int, Any], None]
+"""Tells of something that was published: topic, subscription, data."""
+
+
 class RpcParts(Struct, frozen=True):
     session: Session
-    approver: RpcApprover
+    questions: Questions
     models: Callable[[], list[ModelInfo]]
     store: SessionStore
     mask: Mask
     token: str = ""
     """When set, nothing but `hello` is heard before it has been given."""
+    serve: Callable[[Deliver], Services] | None = None
+    """The services, made when they are first asked for; None where there are none."""
 
 
 class Later:
@@ -54,7 +72,8 @@ class Later:
 
 
 LATER = Later()
-Reply: TypeAlias = dict[str, Any] | None
+Reply: TypeAlias = Any
+"""An object for the response's `data`, or None."""
 
 
 class Call(Asker, Protocol):
@@ -66,6 +85,9 @@ class Call(Asker, Protocol):
     @property
     def session(self) -> Session: ...
 
+    @property
+    def services(self) -> Services: ...
+
     def authenticate(self, token: str) -> None: ...
 
 
@@ -75,6 +97,7 @@ class Order(Enum):
     NOW = "at once, even while earlier ones are still being done"
     QUICK = "after all before it; takes no time"
     SLOW = "after all before it; may take long, and holds up no command that is done at once"
+    BESIDE = "when there is room, whatever else is being done; may take long, and holds up nothing"
 
 
 class RpcCommand(Struct, frozen=True):
@@ -133,10 +156,15 @@ async def _get_state(call: Call) -> Reply:
         "usage": usage_json(session.transcript.usage),
         "context": {"tokens": estimated_tokens(messages), "window": session.active.info.context_window},
         "permissions": session.parts.permissions.mode,
+        "step": session.parts.permissions.step,
         "jail": session.parts.jail.on,
         "queue": list(session.waiting),
         "notes": [msgspec.to_builtins(note) for note in session.notes.shown],
         "panel": event_json(shown) if (shown := session.panels.shown) else None,
+        "widgets": [event_json(widget) for widget in session.screen.widgets],
+        "overlays": [event_json(overlay) for overlay in session.screen.overlays],
+        "statuses": [event_json(status) for status in session.screen.statuses],
+        "image": event_json(image) if (image := session.screen.attached) else None,
         "session": {
             "id": session.parts.log.meta.id,
             "title": session.parts.log.title,
@@ -170,6 +198,7 @@ async def _get_models(call: Call) -> Reply:
                 "context_window": model.context_window,
                 "max_output": model.max_output,
                 "reasoning": model.reasoning,
+                "extension": model.extension,
             }
             for model in call.parts.models()
         ]
@@ -183,7 +212,7 @@ async def _ping(_: Call) -> Reply:
 async def _input(call: Call) -> Reply | Later:
     request: InputRequest = call.request
     outcome = await call.session.input(request.text, call, steering=request.deliver == "steer")
-    return _taken(outcome) if isinstance(outcome, tuple) else _begun(outcome)
+    return taken(outcome) if isinstance(outcome, tuple) else _begun(outcome)
 
 
 async def _commands(call: Call) -> Reply:
@@ -201,14 +230,15 @@ async def _commands(call: Call) -> Reply:
     }
 
 
-async def _command(call: Call) -> Reply:
+async def _command(call: Call) -> Reply | Later:
     request: CommandRequest = call.request
-    return _taken(await call.session.command(request.name, request.args))
+    outcome = await call.session.command(request.name, request.args, asker=call)
+    return taken(outcome) if isinstance(outcome, tuple) else LATER
 
 
 async def _shortcut(call: Call) -> Reply:
     request: ShortcutRequest = call.request
-    return _taken(await call.session.press(request.key))
+    return taken(await call.session.press(request.key))
 
 
 async def _extensions(call: Call) -> Reply:
@@ -256,8 +286,19 @@ async def _session_tree(call: Call) -> Reply:
 
 async def _ui_response(call: Call) -> Reply:
     request: UiResponse = call.request
-    call.parts.approver.answer(request)
+    call.parts.questions.answer(request.id, request)
     return None
+
+
+async def _overlay_close(call: Call) -> Reply:
+    request: OverlayRequest = call.request
+    await call.session.screen.close_overlay(request.extension, request.key)
+    return None
+
+
+async def _host(call: Call) -> Reply:
+    request: HostRequest = call.request
+    return await call.services.answer(request.method, request.params)
 
 
 def _begun(job: Job | None) -> Reply | Later:
@@ -272,7 +313,7 @@ def _message(request: PromptRequest) -> UserMessage:
     return UserMessage((*text, *request.blocks()), now())
 
 
-def _taken(actions: tuple[Action, ...]) -> dict[str, Any]:
+def taken(actions: tuple[Action, ...]) -> dict[str, Any]:
     """The action taken, as the response's data; a command that did several lists them all."""
     values = [msgspec.to_builtins(action) for action in actions or (Noop(),)]
     return values[0] if len(values) == 1 else {**values[0], "actions": values}
@@ -303,4 +344,6 @@ COMMANDS: dict[str, RpcCommand] = {
     "sessions": RpcCommand(SessionsRequest, _sessions, Order.SLOW),
     "session_tree": RpcCommand(Nothing, _session_tree, Order.SLOW),
     "ui_response": RpcCommand(UiResponse, _ui_response, Order.NOW),
+    "overlay_close": RpcCommand(OverlayRequest, _overlay_close, Order.NOW),
+    "host": RpcCommand(HostRequest, _host, Order.BESIDE),
 }

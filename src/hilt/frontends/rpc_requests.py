@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
+from hilt.agent.questions import Reply
 from hilt.model.content import Image
-from hilt.model.ports import Scope
 
 
 class Envelope(Struct, frozen=True):
@@ -80,9 +80,15 @@ class SessionsRequest(Struct, frozen=True):
     """Those of every directory, not only of this one."""
 
 
-class UiResponse(Struct, frozen=True):
+class OverlayRequest(Struct, frozen=True):
+    extension: str
+    key: str
+
+
+class HostRequest(Struct, frozen=True):
+    method: str
+    params: Raw = Raw(b"{}")
+
+
+class UiResponse(Reply, frozen=True, kw_only=True):
     id: str
-    approved: bool = False
-    cancelled: bool = False
-    reason: str = ""
-    scope: Scope = "once"

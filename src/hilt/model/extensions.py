@@ -74,6 +74,8 @@ class ExtensionStatus(Struct, frozen=True):
     """Lines from it that could not be used."""
     unchecked: int = 0
     """Times it gave no verdict when it was asked for one."""
+    tokens_used: int = 0
+    """What models used on its behalf beside the conversation, in this session."""
 
 
 class Reloaded(Struct, frozen=True):

@@ -16,9 +16,9 @@ from msgspec import Raw, Struct
 
 from hilt.errors import ManifestError
 from hilt.packages.disclosure import size as in_words
+from hilt.packages.install.seeding import SEEDS, absent, unfit
 from hilt.packages.manifest import (
     MANIFEST,
-    UNSPOKEN,
     YAML_MANIFEST,
     Guard,
     Limits,
@@ -37,8 +37,9 @@ _LARGEST_MANIFEST = 1024 * 1024
 _LARGE = 100 * 1024 * 1024
 _MOST_FILES = 10_000
 _INNER: Mapping[str, tuple[str, ...]] = {"guard": Guard.__struct_fields__, "limits": Limits.__struct_fields__}
+_OF_YAML = ("entry", "pipes", "capabilities", "defaults")
 _FIELDS = {
-    MANIFEST: tuple(field for field in Manifest.__struct_fields__ if field not in ("dialect", "entry")),
+    MANIFEST: tuple(field for field in Manifest.__struct_fields__ if field not in ("dialect", *_OF_YAML)),
     YAML_MANIFEST: ("runtime", *(field for field in Manifest.__struct_fields__ if field not in ("dialect", "exec"))),
 }
 """By the file, what may stand in it. A script's own block is like the first."""
@@ -78,8 +79,10 @@ def _directory(directory: Path, path: str) -> Iterator[Finding]:
     yield Finding("ok", "manifest", f"{file} can be read, and its fields are in order")
     yield from _unknown_fields(directory / file, _members(directory / file))
     yield from _said(manifest)
-    if manifest.dialect == "jsonrpc":
-        yield Finding("warn", "dialect", UNSPOKEN)
+    for wrong in unfit(manifest, directory):
+        yield Finding("error", "defaults", wrong, SEEDS)
+    for missing in absent(manifest, directory):
+        yield Finding("warn", "defaults", missing, "add the file, or leave it out of the manifest")
     if manifest.name != directory.name:
         message = f"its name is {manifest.name}, and its directory is {shown(directory.name)}"
         yield Finding("info", "name", message, f"call the directory {manifest.name}, so that both are found alike")

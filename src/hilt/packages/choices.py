@@ -1,13 +1,15 @@
 """What the user decided about one extension, in `config.toml`: the last word on everything its manifest asks for."""
 
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
 from hilt.packages.manifest import Limits, Manifest, SandboxLevel
 from hilt.packages.permissions import Permissions, effective, problem
 
-Part: TypeAlias = Literal["tool", "command", "shortcut", "section", "guard"]
+Part: TypeAlias = Literal[
+    "tool", "command", "shortcut", "section", "guard", "hook", "transformer", "compactor", "provider"
+]
 """Of an extension: what can be switched off by itself."""
 _PARTS: tuple[Part, ...] = get_args(Part)
 STRICTNESS: tuple[SandboxLevel, ...] = ("off", "standard", "strict")
@@ -25,6 +27,10 @@ class Choices(Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     nice: Annotated[int, Meta(ge=0, le=19)] | None = None
     """How far its processes stand back for others."""
+    tokens: Annotated[int, Meta(ge=0)] | None = None
+    """How many it may have models use beside the conversation, in a session; None leaves it to what holds for all."""
+    settings: dict[str, Any] = {}
+    """Whatever it reads of the user's wishes: its own words, which hilt passes on."""
 
     def __post_init__(self) -> None:
         for part in self.off:
@@ -39,8 +45,8 @@ class Choices(Struct, frozen=True, forbid_unknown_fields=True):
 NONE = Choices()
 
 
-def permissions_of(manifest: Manifest, choices: Choices) -> Permissions:
-    return effective(manifest.permissions, choices.grants, choices.revoked)
+def permissions_of(manifest: Manifest, choices: Choices, *, consented: bool = False) -> Permissions:
+    return effective(manifest.permissions, choices.grants, choices.revoked, consented=consented)
 
 
 def sandbox_of(manifest: Manifest, choices: Choices, *, stranger: bool) -> SandboxLevel:

@@ -13,7 +13,10 @@ from hilt.packages.oddities import Oddity
 from hilt.packages.permissions import CONSENTED, meaning
 from hilt.packages.trees import Changes, Tree
 
-_FULL = "full access: it may do whatever you may (its manifest has no list of permissions)"
+_FULL = (
+    "full access: it may do whatever you may, have your keys for every provider, and read and change the conversation "
+    "(its manifest has no list of permissions)"
+)
 _LEVELS: dict[SandboxLevel, str] = {
     "off": "none: it runs with your rights",
     "standard": "standard: it writes only where it may, and your keys are hidden",

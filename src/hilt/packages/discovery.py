@@ -21,6 +21,7 @@ from hilt.model.extensions import Dialect
 from hilt.packages.choices import NONE, Choices, permissions_of, sandbox_of
 from hilt.packages.manifest import (
     MANIFESTS,
+    YAML_MANIFEST,
     Manifest,
     SandboxLevel,
     as_name,
@@ -55,6 +56,9 @@ class Found(Struct, frozen=True):
     choices: Choices = NONE
     origin: Path | None = None
     """Where it lies, when it runs from a copy."""
+    consented: bool = False
+    """The user was told that it has full access, and agreed: by an installation or by trusting the folder. Whoever
+    names it on the command line needs no telling. One that was put among the others by hand was never asked about."""
 
     @property
     def name(self) -> str:
@@ -75,7 +79,7 @@ class Found(Struct, frozen=True):
 
     @property
     def permissions(self) -> Permissions:
-        return permissions_of(self.manifest, self.choices)
+        return permissions_of(self.manifest, self.choices, consented=self.consented)
 
     @property
     def sandbox(self) -> SandboxLevel:
@@ -210,8 +214,10 @@ class _Search:
     def _complain(self, where: Path, source: Source, why: str, name: str = "") -> None:
         self._refuse(where, source, f"{shown(where)} {why}", "correct it, or remove what is not needed", name)
 
-    def _refuse(self, where: Path, source: Source, message: str, hint: str, name: str) -> None:
-        self.problems.append(Problem(shown(where), message, hint, name and _known_as(name, source)))
+    def _refuse(
+        self, where: Path, source: Source, message: str, hint: str, name: str, dialect: Dialect = "frames"
+    ) -> None:
+        self.problems.append(Problem(shown(where), message, hint, name and _known_as(name, source), dialect))
         # It keeps its name all the same, lest a project's extension take the place of a guard that is broken.
         self._owners.setdefault(name.lower(), where)
 
@@ -224,7 +230,7 @@ class _Search:
             found = self._load(candidate)
         except ManifestError as error:
             name = error.extension or as_name(candidate.file.stem if candidate.file else candidate.directory.name)
-            self._refuse(candidate.where, candidate.source, error.message, error.hint, name)
+            self._refuse(candidate.where, candidate.source, error.message, error.hint, name, _dialect(candidate))
             return
         if not found.manifest.exec:
             return
@@ -242,6 +248,12 @@ class _Search:
         message = f"conflict: {name} is the name of {shown(owner)} already, so {shown(loser.where)} is not loaded"
         hint = "rename one of them, or leave one out"
         self.problems.append(Problem(shown(loser.where), message, hint, loser.name))
+
+
+def _dialect(candidate: _Candidate) -> Dialect:
+    """Of one whose manifest could not be made sense of."""
+    file = None if candidate.file else manifest_file(candidate.directory)
+    return "jsonrpc" if file and file.name == YAML_MANIFEST else "frames"
 
 
 def _known_as(name: str, source: Source) -> str:
@@ -289,10 +301,10 @@ def _load(candidate: _Candidate, order: int, path: str, choices: Mapping[str, Ch
             raise ManifestError(f"{shown(file)}: there is no such file", hint=_FLAG_HINT)
         script = read_script(file)
         own = choices.get(script.manifest.name, NONE)
-        return Found(script.manifest, directory, script_command(script, path), source, order, file, own)
+        return Found(script.manifest, directory, script_command(script, path), source, order, file, own, consented=True)
     manifest = read_manifest(directory)
-    found = Found(manifest, directory, (), source, order)
+    found = Found(manifest, directory, (), source, order, consented=source == "flag")
     found = msgspec.structs.replace(found, choices=choices.get(found.name, NONE))
-    if not manifest.exec or not found.runs or manifest.dialect == "jsonrpc":
-        return found  # of which none runs, so it does not matter what is on PATH
+    if not manifest.exec or not found.runs:
+        return found  # it is not started, so it does not matter what is on PATH
     return msgspec.structs.replace(found, argv=resolve_exec(manifest, directory, path))

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from hilt.errors import ManifestError, PackageError
 from hilt.packages.choices import Choices
 from hilt.packages.discovery import Discovery, Found, Problem, discover, find_again
-from hilt.packages.manifest import UNSPOKEN
 from hilt.packages.members import shown
 from hilt.packages.trust.screening import Gate, told
 
@@ -41,13 +41,7 @@ class Finder(Struct, frozen=True):
         mine = [one for one in raw.found if one.source != "project"]
         sound = self._sound(mine, problems)
         admitted, barred, failed = self.gate.screen(one for one in raw.found if one.source == "project")
-        found = []
-        for one in (*sound, *admitted):
-            if one.manifest.dialect == "jsonrpc":
-                problems.append(Problem(shown(one.where), f"{shown(one.where)}: {UNSPOKEN}", "", one.name, "jsonrpc"))
-            else:
-                found.append(one)
-        return Discovery(tuple(found), raw.disabled, (*problems, *failed), tuple(barred))
+        return Discovery((*sound, *admitted), raw.disabled, (*problems, *failed), tuple(barred))
 
     def again(self, found: Found) -> Found:
         """The same extension as it is on the disk now. Raises `ManifestError`."""
@@ -55,12 +49,12 @@ class Finder(Struct, frozen=True):
         if fresh.source == "project":
             return self.gate.again(fresh)
         problems: list[Problem] = []
-        if not self._sound([fresh], problems):
-            raise ManifestError(problems[0].message, hint=problems[0].hint, extension=found.name)
-        return fresh
+        for sound in self._sound([fresh], problems):
+            return sound
+        raise ManifestError(problems[0].message, hint=problems[0].hint, extension=found.name)
 
     def _sound(self, found: list[Found], problems: list[Problem]) -> list[Found]:
-        """Those whose files are as they were installed."""
+        """Those whose files are as they were installed, and whether anybody agreed to what they may do."""
         if not self.lock.exists():
             return found
         from hilt.packages.install.lock import Lock  # 5 ms, for nothing where nothing was installed
@@ -82,7 +76,9 @@ class Finder(Struct, frozen=True):
             if difference:
                 message = f"{shown(one.where)} is not as it was installed: {told(difference)}"
                 hint = f"`hilt ext update {name}` shows what it would change, and puts it right"
-                problems.append(Problem(shown(one.where), message, hint, name))
+                problems.append(Problem(shown(one.where), message, hint, name, one.manifest.dialect))
             else:
-                sound.append(one)
+                # One that is only linked may have given up its list since: to that, nobody has agreed.
+                agreed = one.consented or (entry is not None and entry.permissions is None)
+                sound.append(msgspec.structs.replace(one, consented=agreed))
         return sound

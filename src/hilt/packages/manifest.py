@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from hilt.errors import ManifestError
@@ -27,6 +28,8 @@ MANIFESTS = (MANIFEST, YAML_MANIFEST)
 DataDir: TypeAlias = Literal["shared", "separate"]
 """`shared`: its state lies beside its code, as existing extensions expect."""
 SandboxLevel: TypeAlias = Literal["off", "standard", "strict"]
+SaidPipes: TypeAlias = Literal["fd", "stdio"]
+"""Where it speaks: on descriptors 3 and 4, or on stdin and stdout."""
 
 _LARGEST = 1024 * 1024
 _LARGEST_YAML = 64 * 1024
@@ -37,16 +40,17 @@ _FARTHEST_PRIORITY = 1_000_000
 _MOST = 1_000_000
 _GRAMMAR = '[A-Za-z0-9][A-Za-z0-9._-]{0,63}, not ending in "."'
 _OWN = "hilt"
-UNSPOKEN = "it speaks the jsonrpc dialect, which this version of hilt does not speak yet"
 _EXAMPLE = '{"name": "demo", "exec": "./run.py"}'
 _YAML_EXAMPLE = "name: demo, then runtime: python and entry: main.py on lines of their own"
-_RUNTIMES = {"bun": ("bun", "run"), "node": ("node",), "deno": ("deno", "run", "--allow-all"), "python": ("python3",)}
+RUNTIMES = {"bun": ("bun", "run"), "node": ("node",), "deno": ("deno", "run", "--allow-all"), "python": ("python3",)}
 """By the word in `manifest.yaml`, the program and what comes before the entry."""
 
 _ON_FAILURE: Mapping[str, OnFailure] = {"block": "block", "ask": "ask", "allow": "allow"}
 _DATA_DIR: Mapping[str, DataDir] = {"shared": "shared", "separate": "separate"}
 _SANDBOX: Mapping[str, SandboxLevel] = {"standard": "standard", "strict": "strict"}
 """An author can ask to be confined, never not to be."""
+_PIPES: Mapping[str, SaidPipes] = {"fd": "fd", "stdio": "stdio"}
+_MOST_DEFAULTS = 256
 
 
 class Guard(Struct, frozen=True):
@@ -69,6 +73,13 @@ class Limits(Struct, frozen=True):
     open_files: int | None = None
     file_size_mb: int | None = None
     cpu_seconds: int | None = None
+
+
+class Default(Struct, frozen=True):
+    """A file to begin with, as written: whether it can be had is `seeding`'s business, and only where it is copied."""
+
+    src: str
+    dest: str
 
 
 class Manifest(Struct, frozen=True):
@@ -99,6 +110,11 @@ class Manifest(Struct, frozen=True):
     dialect: Dialect = "frames"
     entry: str = ""
     """The script that `exec` runs, in the jsonrpc dialect."""
+    pipes: SaidPipes | None = None
+    """None when it does not say, and then it is found out."""
+    capabilities: tuple[str, ...] = ()
+    """What it says it offers; nothing follows from it."""
+    defaults: tuple[Default, ...] = ()
 
 
 _UNSAID, _UNSAID_GUARD = Manifest(""), Guard()
@@ -165,8 +181,15 @@ def _manifest(members: Members, path: Path, directory: Path, dialect: Dialect) -
         permissions=_permissions(members),
         sandbox=members.choice("sandbox", _SANDBOX),
         dialect=dialect,
-        entry=members.text("entry") if dialect == "jsonrpc" else "",
     )
+    if dialect == "jsonrpc":
+        manifest = msgspec.structs.replace(
+            manifest,
+            entry=members.text("entry"),
+            pipes=members.choice("pipes", _PIPES),
+            capabilities=members.texts("capabilities"),
+            defaults=_defaults(members),
+        )
     if dialect == "jsonrpc" and not manifest.exec:
         members.complain("runtime", "is missing", "write runtime: python, bun, node, deno, or the path of a program")
     elif not (manifest.exec or manifest.skills or _has_theme(directory)):
@@ -181,9 +204,9 @@ def resolve_exec(manifest: Manifest, directory: Path, path: str) -> tuple[str, .
     """The command line. Raises `ManifestError` when a bare word is not on `path`; other programs are not looked at."""
     if manifest.dialect == "jsonrpc":
         entry = (str(directory / manifest.entry),) if manifest.entry else ()
-        if manifest.exec not in _RUNTIMES:
+        if manifest.exec not in RUNTIMES:
             return (str(directory / manifest.exec), *entry)  # an absolute one stays as it is
-        word, *before = _RUNTIMES[manifest.exec]
+        word, *before = RUNTIMES[manifest.exec]
         return (_looked_up(word, manifest, directory, path), *before, *(entry or (str(directory),)))
     program = manifest.exec
     if "/" in program or program in (".", ".."):
@@ -253,6 +276,15 @@ def _limits(members: Members) -> Limits:
         file_size_mb=limits.number("file_size_mb", None, 1, _MOST),
         cpu_seconds=limits.number("cpu_seconds", None, 1, _MOST),
     )
+
+
+def _defaults(members: Members) -> tuple[Default, ...]:
+    """With empty names where there are none: such an extension runs, and only cannot be given its files."""
+    listed = members.records("defaults")
+    if len(listed) > _MOST_DEFAULTS:
+        members.complain("defaults", f"has more than {_MOST_DEFAULTS} entries", "name the ones it needs to begin with")
+    texts = ({key: value if isinstance(value, str) else "" for key, value in one.items()} for one in listed)
+    return tuple(Default(one.get("src", ""), one.get("dest", "")) for one in texts)
 
 
 def _permissions(members: Members) -> tuple[str, ...] | None:

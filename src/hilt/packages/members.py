@@ -68,6 +68,16 @@ class Members:
             case value:
                 return self._refuse(key, "a list of strings", kind(value), (), hint)
 
+    def records(self, key: str) -> tuple[Mapping[str, object], ...]:
+        """A list of mappings; an item that is none counts as an empty one."""
+        match self._value(key):
+            case None:
+                return ()
+            case list() as items:
+                return tuple(_named(item) if isinstance(item, dict) else {} for item in items)
+            case value:
+                return self._refuse(key, "a list", kind(value), (), f'correct or remove "{key}"')
+
     def flag(self, key: str, *, default: bool) -> bool:
         value = self._value(key)
         if value is None or isinstance(value, bool):

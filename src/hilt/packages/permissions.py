@@ -29,6 +29,8 @@ _FITTING["fs.write"] = _FITTING["fs.read"]
 KNOWN = "fs.read[:PATH], fs.write[:PATH], net[:HOST], env[:NAME], exec, auth:PROVIDER, " + ", ".join(_FIXED)
 CONSENTED = ("env", "auth")
 """These are never had for the asking: the user grants each by name."""
+_ASKED_FOR = ("auth", "conversation")
+"""These the host hands out, or not, whatever else the program can reach."""
 
 _MEANINGS = {
     "fs.read": "read files",
@@ -50,6 +52,8 @@ class Permissions(Struct, frozen=True):
     """Its manifest has no list: it may do what the user may, but for what was revoked and what needs consent."""
     granted: tuple[str, ...] = ()
     revoked: tuple[str, ...] = ()
+    consented: bool = False
+    """The user was told of the full access, and agreed to it."""
 
     def allows(self, permission: str) -> bool:
         """Whether it may do this one thing. A path is judged by `paths`."""
@@ -62,6 +66,16 @@ class Permissions(Struct, frozen=True):
         if permission == "net" and self._single("net"):
             return True  # no system can be told of single hosts
         return self.full and kind not in CONSENTED
+
+    def may_ask(self, permission: str) -> bool:
+        """Whether the host gives it this when it asks: keys and the conversation are more than files and programs.
+
+        One with full access has them once the user agreed to that; until then, as anybody, what was granted by name.
+        """
+        kind = permission.partition(":")[0]
+        if not self.full or kind not in _ASKED_FOR or permission in self.granted:
+            return self.allows(permission)
+        return self.consented and permission not in self.revoked
 
     def paths(self, kind: str) -> tuple[str, ...] | None:
         """The paths it may read or write, as they were written; None for all of them."""
@@ -86,11 +100,13 @@ class Permissions(Struct, frozen=True):
         return tuple(one.partition(":")[2] for one in mine)
 
 
-def effective(asked: tuple[str, ...] | None, granted: Iterable[str], revoked: Iterable[str]) -> Permissions:
+def effective(
+    asked: tuple[str, ...] | None, granted: Iterable[str], revoked: Iterable[str], *, consented: bool = False
+) -> Permissions:
     """What follows from the manifest's list (None when it has none) and the user's word, which is the last."""
     mine = tuple(granted)
     free = tuple(one for one in asked or () if one.partition(":")[0] not in CONSENTED)
-    return Permissions(asked is None, tuple(dict.fromkeys((*free, *mine))), tuple(revoked))
+    return Permissions(asked is None, tuple(dict.fromkeys((*free, *mine))), tuple(revoked), consented)
 
 
 def problem(permission: str) -> str:

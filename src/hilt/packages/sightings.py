@@ -27,6 +27,7 @@ class Sighting(Struct, frozen=True):
     restarts: int = 0
     start_ms: int | None = None
     time: str = ""
+    tokens_used: int = 0
 
 
 def sightings(path: Path) -> Mapping[str, Sighting]:
@@ -70,6 +71,7 @@ def _sighting(status: ExtensionStatus) -> Sighting:
         status.restarts,
         status.start_ms,
         datetime.now(UTC).isoformat(timespec="seconds"),
+        status.tokens_used,
     )
 
 

@@ -42,6 +42,10 @@ class Catalogue:
         """Reads nothing yet: a bad `models.json` is reported by the first question."""
         return cls(user_models)
 
+    def reload(self) -> None:
+        """Read the user's own again. Raises `ConfigError`, and what was known stays."""
+        self._user = read_user_models(self._user_file) if self._user_file else {}
+
     def find(self, provider: str, model: str) -> ModelInfo:
         """All that is known; for a model nobody knows, that is its id and no price."""
         provider = canonical(provider)
@@ -80,7 +84,7 @@ class Catalogue:
         if provider == SCRIPT.provider:
             # A script may play the part of any model, so that costs and limits can be tried out.
             played = [known[model] for known in self._table().values() if model in known]
-            return structs.replace(played[0], provider=provider) if len(played) == 1 else None
+            return structs.replace(played[0], provider=provider, api="") if len(played) == 1 else None
         return None
 
     def _user_by_provider(self) -> dict[str, tuple[UserModel, ...]]:
@@ -106,6 +110,7 @@ def _info(provider: str, model: str, row: _Row) -> ModelInfo:
         max_output=row.output,
         reasoning=row.reasoning,
         price=Price(*row.price),
+        api=_api(provider),
     )
 
 
@@ -115,4 +120,11 @@ def _unknown(provider: str, model: str) -> ModelInfo:
     vendor = PROVIDERS.get(provider)
     if vendor is None:
         return ModelInfo(model, provider)
-    return ModelInfo(model, provider, context_window=vendor.context_window, max_output=vendor.max_output)
+    return ModelInfo(
+        model, provider, context_window=vendor.context_window, max_output=vendor.max_output, api=vendor.api
+    )
+
+
+def _api(provider: str) -> str:
+    vendor = PROVIDERS.get(provider)
+    return vendor.api if vendor else ""

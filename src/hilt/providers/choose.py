@@ -5,7 +5,7 @@ opened, because their HTTP client costs more than everything else at start-up.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from hilt.providers.catalogue import DEMO, Catalogue
 from hilt.providers.credentials import Credentials
 from hilt.providers.vendors import KIMI_CODING, LOCAL, PROVIDERS, Vendor, canonical
 
-__all__ = ["PROVIDERS", "Choice", "build", "canonical", "choose", "verify"]
+__all__ = ["PROVIDERS", "Choice", "build", "canonical", "choose", "priceless", "verify"]
 
 _CHECK_SECONDS = 30
 
@@ -41,6 +41,7 @@ class _Asked(Struct, frozen=True):
     configured_provider: str
     configured_model: str
     configured_base_url: str
+    claimed: Container[str]
 
 
 def choose(
@@ -55,8 +56,9 @@ def choose(
     configured_provider: str = "",
     configured_model: str = "",
     configured_base_url: str = "",
+    claimed: Container[str] = (),
 ) -> Choice:
-    """Decide who answers. Nothing is opened and nothing is sent."""
+    """Decide who answers. Nothing is opened and nothing is sent. `claimed` are APIs that need no key: others answer."""
     named = _known(provider, UsageError, "provider") if provider else ""
     configured = _known(configured_provider, ConfigError, "configured provider") if configured_provider else ""
     if script is not None and named not in ("", "script"):
@@ -65,13 +67,18 @@ def choose(
         return _scripted(model, script, catalogue)
     if configured_model and not configured:
         configured, configured_model = _owner(configured_model, catalogue)
-    asked = _Asked(named, model, api_key, base_url, configured, configured_model, configured_base_url)
+    asked = _Asked(named, model, api_key, base_url, configured, configured_model, configured_base_url, claimed)
     vendor, model = _who(asked, credentials, catalogue)
     if vendor is None:
         return _fallback(model)
     if vendor.name == "script":
         return _scripted(model, script, catalogue)
     return _settle(vendor, model, asked, credentials, catalogue)
+
+
+def priceless(info: ModelInfo) -> str:
+    """What the user should know about a model whose price nobody does."""
+    return "" if info.price else f'the price of "{info.id}" is not known: it counts as 0 (models.json can give it)'
 
 
 def build(provider_name: str, api_key: str, base_url: str = "") -> Provider:
@@ -174,9 +181,9 @@ def _split(model: str, catalogue: Catalogue) -> tuple[str, str]:
 
 def _usable(name: str, asked: _Asked, credentials: Credentials) -> bool:
     vendor = PROVIDERS[name]
-    return not vendor.needs_key or bool(
-        asked.base_url or asked.configured_base_url or credentials.key(name, asked.api_key)
-    )
+    if not vendor.needs_key or (vendor.api or name) in asked.claimed:
+        return True
+    return bool(asked.base_url or asked.configured_base_url or credentials.key(name, asked.api_key))
 
 
 def _settle(vendor: Vendor, model: str, asked: _Asked, credentials: Credentials, catalogue: Catalogue) -> Choice:
@@ -185,19 +192,27 @@ def _settle(vendor: Vendor, model: str, asked: _Asked, credentials: Credentials,
     if not model:
         raise UsageError(f"{vendor.name} needs a model", hint="name one that it serves: --model NAME")
     info = catalogue.find(vendor.name, model)
-    notice = "" if info.price else f'the price of "{model}" is not known: it counts as 0 (models.json can give it)'
+    notice = priceless(info)
     if vendor.name in LOCAL:
         return Choice(info, lambda: build(vendor.name, ""), notice)
     given = asked.base_url or info.base_url or (asked.configured_base_url if own else "")
     key = credentials.key(vendor.name, asked.api_key)
     if vendor.needs_key and not key and not given:
-        raise AuthError(
-            f"there is no API key for {vendor.name}",
-            hint=f"run `hilt login {vendor.name}` or set {vendor.env[0]}",
-        )
+        if info.spoken not in asked.claimed:
+            raise _keyless(vendor)
+        return Choice(info, lambda: _refuse(_keyless(vendor)), notice)
     coding = vendor.name == "kimi" and (model == "kimi-for-coding" or key.startswith("sk-kimi-"))
     address = given or (KIMI_CODING if coding else vendor.base_url)
     return Choice(info, lambda: build(vendor.name, key, address), notice)
+
+
+def _keyless(vendor: Vendor) -> AuthError:
+    hint = f"run `hilt login {vendor.name}` or set {vendor.env[0]}"
+    return AuthError(f"there is no API key for {vendor.name}", hint=hint)
+
+
+def _refuse(error: HiltError) -> Provider:
+    raise error
 
 
 def _scripted(model: str, script: Path | None, catalogue: Catalogue) -> Choice:

@@ -35,8 +35,7 @@ class Credentials:
             self._explicit.add(key)
             return key
         provider = canonical(provider)
-        vendor = PROVIDERS.get(provider)
-        for variable in vendor.env if vendor else ():
+        for variable in _variables(provider):
             if value := self._environment.get(variable, "").strip():
                 return _clean(value, f"the environment variable {variable}", ConfigError)
         return self._stored(provider)
@@ -152,6 +151,14 @@ class Credentials:
     def _warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
+
+
+def _variables(provider: str) -> tuple[str, ...]:
+    """Of the environment, in which its key may be; of one that hilt does not talk to itself, by what is usual."""
+    if vendor := PROVIDERS.get(provider):
+        return vendor.env
+    name = provider.upper().replace("-", "_")
+    return (f"{name}_API_KEY",) if name.isidentifier() else ()
 
 
 def _names(provider: str) -> list[str]:

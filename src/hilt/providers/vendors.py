@@ -21,6 +21,8 @@ class Vendor(Struct, frozen=True):
     context_window: int = 0
     """Assumed for models nobody knows; 0 assumes nothing."""
     max_output: int = 0
+    api: str = ""
+    """Whose language it speaks, where that is another's."""
 
 
 PROVIDERS: MappingProxyType[str, Vendor] = MappingProxyType(
@@ -58,6 +60,7 @@ PROVIDERS: MappingProxyType[str, Vendor] = MappingProxyType(
                 key_page="https://platform.moonshot.ai/console/api-keys",
                 base_url="https://api.moonshot.ai/v1",
                 aliases=("moonshot",),
+                api="openai",
             ),
             Vendor(
                 "ollama",
@@ -67,6 +70,7 @@ PROVIDERS: MappingProxyType[str, Vendor] = MappingProxyType(
                 needs_key=False,
                 context_window=32768,
                 max_output=8192,
+                api="openai",
             ),
             Vendor("demo", "the built-in demo, not a language model", default_model="demo", needs_key=False),
             Vendor("script", "answers read from a file", default_model="script", needs_key=False),
@@ -84,7 +88,14 @@ LOCAL = frozenset({"demo", "script"})
 KIMI_CODING = "https://api.kimi.com/coding/v1"
 """The subscription's own address; it serves `kimi-for-coding` only."""
 
-_ALIASES = {alias: vendor.name for vendor in PROVIDERS.values() for alias in vendor.aliases}
+_ELSEWHERE = {
+    "azure": "azure-openai",
+    "bedrock": "amazon-bedrock",
+    "copilot": "github-copilot",
+    "vertex": "google-vertex",
+}
+"""Providers that only extensions talk to; hilt keeps their keys."""
+_ALIASES = {alias: vendor.name for vendor in PROVIDERS.values() for alias in vendor.aliases} | _ELSEWHERE
 
 
 def canonical(name: str) -> str:

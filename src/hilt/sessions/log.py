@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import msgspec
 from msgspec import Raw
@@ -24,11 +24,14 @@ from hilt.sessions.envelope import PADDING, Head, open_line, parse, seal
 from hilt.sessions.files import OS, Files
 from hilt.sessions.index import Entry, Index
 from hilt.sessions.records import (
+    CONVERSATION,
     CompactionRecord,
     LeafRecord,
     MessageRecord,
     Meta,
     Record,
+    ReplacementRecord,
+    SpentRecord,
     UnknownRecord,
     decode,
     encode,
@@ -39,6 +42,8 @@ from hilt.sessions.replay import messages_of
 
 _ID_BYTES = 4
 _OPENING = b'{"type":'
+_Paid: TypeAlias = CompactionRecord | ReplacementRecord | SpentRecord
+_PAID = (CompactionRecord.TYPE, ReplacementRecord.TYPE, SpentRecord.TYPE)
 
 
 class SessionLog:
@@ -127,11 +132,18 @@ class SessionLog:
             self._disk.add(entry)
         return entry.id
 
-    def move(self, target: str) -> str:
+    def move(self, target: str, summary: str = "", extension: str = "") -> str:
         """Continue from another entry, or from nothing when the target is empty."""
         if target:
             self._known(target)
-        return self.append(LeafRecord(target))
+        return self.append(LeafRecord(target, summary, extension))
+
+    def place(self, entry_id: str) -> str:
+        """The same id, when it is that of a place in the conversation. Raises `SessionError`."""
+        entry = self._index.by_id.get(entry_id)
+        if entry is None or entry.type not in CONVERSATION:
+            raise SessionError(f"entry {entry_id!r:.60} not found", hint="see `/session tree`")
+        return entry_id
 
     def sync(self) -> None:
         """Force what was appended to the disk; may be called in a thread."""
@@ -165,6 +177,11 @@ class SessionLog:
         return self._index.title or self._index.first_prompt
 
     @property
+    def given_title(self) -> str:
+        """As somebody chose it; empty when nobody did."""
+        return self._index.title
+
+    @property
     def model(self) -> tuple[str, str]:
         """The provider and model last chosen."""
         return self._index.model
@@ -176,7 +193,7 @@ class SessionLog:
 
     @property
     def usage(self) -> Usage:
-        """The sum over all answers and summaries of the file, on every branch."""
+        """The sum over all answers and summaries of the file, on every branch, and over what was done beside it."""
         entries = self._index.entries
         while self._counted < len(entries):
             entry = entries[self._counted]
@@ -184,14 +201,14 @@ class SessionLog:
                 self._usage += self._spent.pop(entry.id)
             elif entry.role == "assistant" and (opened := open_line(self.line(entry))):
                 self._usage += usage_of(opened.data)
-            elif entry.type == CompactionRecord.TYPE and isinstance(record := self.read(entry), CompactionRecord):
+            elif entry.type in _PAID and isinstance(record := self.read(entry), _Paid):
                 self._usage += record.usage
             self._counted += 1
         return self._usage
 
-    def messages(self) -> list[Message]:
-        """The conversation from the root, or the last compaction, to the head. Calls may lack results."""
-        return messages_of(self._index.path(self._index.head), self.read, self._index.resolve)
+    def messages(self, head: str | None = None) -> list[Message]:
+        """The conversation from the root, or the last compaction, to an entry or the head. Calls may lack results."""
+        return messages_of(self.branch(head), self.read, self._index.resolve)
 
     def entries(self) -> list[Entry]:
         """Every good record of the file, in its order."""

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from hilt import __version__
-from hilt.model.conversation import AssistantMessage, ToolResult, Usage, UserMessage, now
+from hilt.model.conversation import AssistantMessage, Message, ToolResult, Usage, UserMessage, now
 from hilt.model.masking import Mask
 
 
@@ -55,6 +55,28 @@ class CompactionRecord(Struct, frozen=True, omit_defaults=True):
     """What the summary cost."""
 
 
+class ReplacementRecord(Struct, frozen=True, omit_defaults=True):
+    """From here on the conversation is this, in place of all that came before it on the path."""
+
+    TYPE: ClassVar[str] = "replacement"
+    messages: tuple[Message, ...]
+    """Whole, but for the results of calls that were under way: those follow as records of their own."""
+    tokens_before: int = 0
+    extension: str = ""
+    """Who wanted it."""
+    usage: Usage = Usage()
+    """What making it cost. What the messages cost themselves was counted when they were first recorded."""
+
+
+class EntryRecord(Struct, frozen=True, omit_defaults=True):
+    """Something an extension keeps at this place of the conversation; never sent to the model."""
+
+    TYPE: ClassVar[str] = "entry"
+    kind: str
+    data: Any
+    extension: str = ""
+
+
 class TitleRecord(Struct, frozen=True):
     TYPE: ClassVar[str] = "title"
     title: str
@@ -67,12 +89,16 @@ class LabelRecord(Struct, frozen=True):
     """Empty takes the label away."""
 
 
-class LeafRecord(Struct, frozen=True):
-    """Moves the head: the next message continues from there."""
+class LeafRecord(Struct, frozen=True, omit_defaults=True):
+    """Moves the head: the next message continues from there. Its parent is the entry that was left."""
 
     TYPE: ClassVar[str] = "leaf"
     target: str
     """Empty begins an empty conversation."""
+    summary: str = ""
+    """What there is to say of the branch that was left; the model is not told."""
+    extension: str = ""
+    """Who wanted it, when it was not the user."""
 
 
 class ModelRecord(Struct, frozen=True):
@@ -106,6 +132,8 @@ class RestoredRecord(Struct, frozen=True, omit_defaults=True):
     TYPE: ClassVar[str] = "file_restored"
     call_ids: tuple[str, ...]
     replaced: tuple[Replaced, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Only these of them, when not empty."""
 
 
 class NoteRecord(Struct, frozen=True):
@@ -114,6 +142,16 @@ class NoteRecord(Struct, frozen=True):
     TYPE: ClassVar[str] = "note"
     kind: str
     data: Any
+
+
+class SpentRecord(Struct, frozen=True):
+    """What a model beside the conversation cost, and for whom it worked."""
+
+    TYPE: ClassVar[str] = "spent"
+    extension: str
+    provider: str
+    model: str
+    usage: Usage
 
 
 class _Spent(Struct):
@@ -136,6 +174,8 @@ KnownRecord: TypeAlias = (
     | MessageRecord
     | ResultRecord
     | CompactionRecord
+    | ReplacementRecord
+    | EntryRecord
     | TitleRecord
     | LabelRecord
     | LeafRecord
@@ -143,10 +183,13 @@ KnownRecord: TypeAlias = (
     | SnapshotRecord
     | RestoredRecord
     | NoteRecord
+    | SpentRecord
 )
 Record: TypeAlias = KnownRecord | UnknownRecord
 
-CONVERSATION = frozenset({MessageRecord.TYPE, ResultRecord.TYPE, CompactionRecord.TYPE})
+CONVERSATION = frozenset(
+    {MessageRecord.TYPE, ResultRecord.TYPE, CompactionRecord.TYPE, ReplacementRecord.TYPE, EntryRecord.TYPE}
+)
 """The types that form the path from the head to the root; all others hang beside it."""
 
 _KNOWN: tuple[type[KnownRecord], ...] = (
@@ -154,6 +197,8 @@ _KNOWN: tuple[type[KnownRecord], ...] = (
     MessageRecord,
     ResultRecord,
     CompactionRecord,
+    ReplacementRecord,
+    EntryRecord,
     TitleRecord,
     LabelRecord,
     LeafRecord,
@@ -161,6 +206,7 @@ _KNOWN: tuple[type[KnownRecord], ...] = (
     SnapshotRecord,
     RestoredRecord,
     NoteRecord,
+    SpentRecord,
 )
 _DECODERS: dict[str, "msgspec.json.Decoder[KnownRecord]"] = {
     kind.TYPE: msgspec.json.Decoder(kind) for kind in _KNOWN if kind is not MessageRecord

@@ -33,11 +33,14 @@ class SessionSummary(Struct, frozen=True):
     title: str
     cwd: str
     updated: datetime
+    created: datetime
     path: Path
     messages: int
     """Messages of the user and the model in the whole file, on every branch."""
     provider: str
     model: str
+    parent: str
+    """The session it was forked from; empty when it was not."""
 
 
 class SessionStore:
@@ -68,7 +71,7 @@ class SessionStore:
 
     def find(self, wanted: str | Path) -> Path:
         """The session of that path, id, or beginning of an id. Raises `SessionError`."""
-        if str(wanted) and Path(wanted).is_file():
+        if str(wanted) and os.path.isfile(wanted):  # noqa: PTH113 - the other raises for a name that no file can have
             return Path(wanted)
         text = str(wanted)
         named = [(_id_of(path), path) for path in self._paths(None)] if text else []
@@ -77,7 +80,7 @@ class SessionStore:
         if len(matching) == 1:
             return matching[0]
         if not matching:
-            raise SessionError(f"no session matches {text!r}", hint="see `hilt sessions list`")
+            raise SessionError(f"no session matches {text!r:.200}", hint="see `hilt sessions list`")
         candidates = ", ".join(sorted(_id_of(path) for path in matching)[:_MOST_CANDIDATES])
         more = f" and {len(matching) - _MOST_CANDIDATES} more" if len(matching) > _MOST_CANDIDATES else ""
         raise SessionError(
@@ -147,10 +150,12 @@ def summarize(path: Path) -> SessionSummary | None:
         index.title or index.first_prompt,
         meta.cwd if meta else "",
         updated,
+        meta.created if meta else updated,
         path,
         messages,
         provider,
         model,
+        meta.parent if meta else "",
     )
 
 

@@ -16,9 +16,12 @@ from hilt.sessions.log import SessionLog
 from hilt.sessions.records import (
     CONVERSATION,
     CompactionRecord,
+    EntryRecord,
     LabelRecord,
+    LeafRecord,
     MessageRecord,
     Record,
+    ReplacementRecord,
     ResultRecord,
 )
 
@@ -28,13 +31,15 @@ class Node(Struct, frozen=True):
     parent: str
     type: str
     role: str
-    """`user`, `assistant`, `tool` or `compaction`."""
+    """`user`, `assistant`, `tool`, `compaction`, `replacement` or `entry`."""
     time: str
     preview: str
     label: str
     children: tuple[str, ...]
     """Oldest first, but for the one on the current path, which comes before all."""
     on_current_path: bool
+    summary: str = ""
+    """What was said of the branch that ends here, when it was left."""
 
 
 class Tree(Struct, frozen=True):
@@ -60,6 +65,7 @@ def tree_of(log: SessionLog) -> Tree:
 def build(records: Iterable[tuple[Entry, Record]], head: str) -> Tree:
     entries: dict[str, tuple[Entry, Record]] = {}
     labels: dict[str, str] = {}
+    summaries: dict[str, str] = {}
     parents: dict[str, str] = {}
     for entry, record in records:
         parents[entry.id] = entry.parent
@@ -67,6 +73,8 @@ def build(records: Iterable[tuple[Entry, Record]], head: str) -> Tree:
             entries[entry.id] = (entry, record)
         elif isinstance(record, LabelRecord):
             labels[record.target] = record.label
+        elif isinstance(record, LeafRecord) and record.summary:
+            summaries[entry.parent] = record.summary
     current = set(lineage(head, parents))
     children: dict[str, list[str]] = {name: [] for name in ("", *entries)}
     above = {name: _nearest(entry.parent, entries, parents) for name, (entry, _) in entries.items()}
@@ -85,6 +93,7 @@ def build(records: Iterable[tuple[Entry, Record]], head: str) -> Tree:
             labels.get(name, ""),
             tuple(children[name]),
             name in current,
+            first_line(summaries.get(name, "")),
         )
         for name, (entry, record) in entries.items()
     }
@@ -96,6 +105,7 @@ def render(tree: Tree) -> list[str]:
     return [
         f"{'  ' * depth}{'●' if node.on_current_path else '○'} {node.id} {node.role}: {node.preview}"
         + (f"  [{node.label}]" if node.label else "")
+        + (f"  (left: {node.summary})" if node.summary else "")
         for depth, node in tree.walk()
     ]
 
@@ -113,6 +123,7 @@ def plain(tree: Tree) -> list[dict[str, Any]]:
             "label": node.label,
             "children": list(node.children),
             "on_current_path": node.on_current_path,
+            "summary": node.summary,
             "depth": depth,
         }
         for depth, node in tree.walk()
@@ -130,6 +141,11 @@ def preview(record: Record) -> str:
             return first_line(f"{result.name}: {text_of(result.content)}")
         case CompactionRecord(summary=summary):
             return first_line(summary)
+        case ReplacementRecord(messages=messages, extension=extension):
+            count = f"{len(messages)} message{'s' * (len(messages) != 1)}"
+            return first_line(f"{count} in place of all before" + (f", by {extension}" if extension else ""))
+        case EntryRecord(kind=kind, extension=extension):
+            return first_line(f"{kind} of {extension}" if extension else kind)
     return ""
 
 

@@ -2,7 +2,8 @@
 
 Contents go to the blobs, the facts into the log, so undo works after a restart. One undo takes back
 what was changed since the last user message that still has something to take back; the next goes
-further. What undo overwrites is kept among the blobs first: nothing is ever lost by it.
+further. A single file can be put back too, one change at a time. What undo overwrites is kept among
+the blobs first: nothing is ever lost by it.
 """
 
 import errno
@@ -16,7 +17,7 @@ from msgspec import Struct
 from hilt.errors import SessionError
 from hilt.sessions.blobs import Blobs
 from hilt.sessions.files import OS, write_new
-from hilt.sessions.log import SessionLog
+from hilt.sessions.journal import Journal
 from hilt.sessions.records import Replaced, RestoredRecord, SnapshotRecord
 
 LARGEST_SNAPSHOT = 16 << 20
@@ -30,12 +31,13 @@ class FileOutcome(Struct, frozen=True):
 
 
 class FileHistory:
-    def __init__(self, log: SessionLog, blobs_dir: Path | None = None) -> None:
+    def __init__(self, journal: Journal, blobs_dir: Path | None = None) -> None:
         """The blobs are the log's unless another folder is named; a log in memory needs one."""
+        log = journal.log
         folder = blobs_dir or (log.blobs.folder if log.blobs else None)
         if folder is None:
             raise SessionError("a session in memory has no place for snapshots", hint="name a folder for them")
-        self._log = log
+        self._journal = journal
         self._blobs = Blobs(folder)
 
     def remember(self, call_id: str, path: Path) -> str:
@@ -46,7 +48,7 @@ class FileHistory:
             blob = "" if content is None else self._blobs.put(content)
         except OSError as error:
             return f"{path} cannot be undone: {error.strerror or error}"
-        self._log.append(SnapshotRecord(call_id, str(real), blob, content is not None, mode))
+        self._journal.append(SnapshotRecord(call_id, str(real), blob, content is not None, mode))
         return ""
 
     def undo(self) -> list[FileOutcome]:
@@ -61,31 +63,62 @@ class FileHistory:
         unfinished = {snapshot.call_id for snapshot in group if snapshot.path in failed}
         done = dict.fromkeys(snapshot.call_id for snapshot in group if snapshot.call_id not in unfinished)
         if done:
-            self._log.append(RestoredRecord(tuple(done), tuple(replaced)))
+            self._journal.append(RestoredRecord(tuple(done), tuple(replaced)))
         return outcomes
+
+    # One file
+
+    def latest(self) -> dict[str, SnapshotRecord]:
+        """Each file that can be put back, as it was before its last change."""
+        groups = self._groups()
+        return {snapshot.path: snapshot for turn in sorted(groups) for snapshot in groups[turn]}
+
+    def before(self, path: str) -> SnapshotRecord | None:
+        """One file as it was before its last change, if that is known."""
+        return None if "\0" in path else self.latest().get(os.path.realpath(path))
+
+    def size(self, snapshot: SnapshotRecord) -> int:
+        """How large the file was; 0 when there was none, or its copy is lost."""
+        try:
+            return (self._blobs.folder / snapshot.blob).stat().st_size if snapshot.blob else 0
+        except OSError:
+            return 0
+
+    def put_back(self, snapshot: SnapshotRecord) -> tuple[FileOutcome, RestoredRecord]:
+        """Put one file back; what is to be recorded then, unless it failed. May be called in a thread."""
+        replaced: list[Replaced] = []
+        outcome = self._restore(snapshot, replaced)
+        return outcome, RestoredRecord((snapshot.call_id,), tuple(replaced), (snapshot.path,))
 
     def _last_group(self) -> list[SnapshotRecord]:
         """The snapshots since the last user message that has any left to restore, oldest first."""
+        groups = self._groups()
+        return next((groups[turn] for turn in sorted(groups, reverse=True) if groups[turn]), [])
+
+    def _groups(self) -> dict[int, list[SnapshotRecord]]:
+        """What is left to restore, by the number of user messages before it; oldest first."""
         turn_of = self._turns()
+        log = self._journal.log
         groups: dict[int, list[SnapshotRecord]] = {}
-        for entry in self._log.entries():
+        for entry in log.entries():
             if entry.type == SnapshotRecord.TYPE and entry.parent in turn_of:
-                record = self._log.read(entry)
+                record = log.read(entry)
                 if isinstance(record, SnapshotRecord):
                     groups.setdefault(turn_of[entry.parent], []).append(record)
             elif entry.type == RestoredRecord.TYPE:
-                restored = self._log.read(entry)
+                restored = log.read(entry)
                 # Only what came before it: some providers use the same call ids again.
                 if isinstance(restored, RestoredRecord):
                     for turn, group in groups.items():
-                        groups[turn] = [one for one in group if one.call_id not in restored.call_ids]
-        return next((groups[turn] for turn in sorted(groups, reverse=True) if groups[turn]), [])
+                        groups[turn] = [one for one in group if not _undone(one, restored)]
+        return groups
 
     def _turns(self) -> dict[str, int]:
         """For each entry of the current path, the number of user messages up to it."""
-        turns: dict[str, int] = {"": 0} if not self._log.head else {}
+        log = self._journal.log
+        turns: dict[str, int] = {"": 0} if not log.head else {}
         count = 0
-        for entry in self._log.branch():
+        for entry in log.branch():
             count += entry.role == "user"
             turns[entry.id] = count
         return turns
@@ -109,6 +142,10 @@ class FileHistory:
         replaced.append(Replaced(snapshot.path, kept))
         note = f"its last content is kept in {self._blobs.folder / kept}" if kept else ""
         return FileOutcome(path, "removed" if wanted is None else "restored", note)
+
+
+def _undone(snapshot: SnapshotRecord, restored: RestoredRecord) -> bool:
+    return snapshot.call_id in restored.call_ids and (not restored.paths or snapshot.path in restored.paths)
 
 
 def _content(path: Path) -> tuple[bytes | None, int]:

@@ -3,11 +3,12 @@
 Whatever goes wrong, every descriptor is closed again; whoever asked and has left meanwhile leaves no process behind.
 """
 
+import fcntl
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from hilt.transport.stderr import Log
 from hilt.transport.trampoline import Limits, Pipes, stand_back, wrap
 
 _REAPING = 1.0
+_LOWEST = 20
+"""Of descriptors that a shell passes on: the numbers below are for its own use."""
 PIDFDS = pidfds_work()
 
 
@@ -31,14 +34,17 @@ class Spec(Struct, frozen=True):
     env: Mapping[str, str]
     """The whole of it; only the marker by which its processes are found is added, and `PIGLET_FD` where it applies."""
     pipes: Pipes = "stdio"
-    """`stdio`: lines on stdin and stdout. `fd34`: the program reads from 3 and writes to 4, and stdin is empty."""
+    """`stdio`: lines on stdin and stdout. `fd34`: the program reads from 3 and writes to 4, and stdin is empty.
+    `either`: it has all four, and shows by what it says which two count."""
     stderr_path: Path | None = None
-    """Where its complaints are kept, besides the last lines in memory."""
+    """Where its complaints are kept, besides the last lines in memory, and what it prints that counts for nothing."""
     limits: Limits = Limits()
     grace: float = 2.0
     """Seconds to end by itself, once told to, before signals follow."""
     policy: Policy | None = None
     """What to hold it to; without one it runs as the user does."""
+    speaks: Callable[[bytes], bool] | None = None
+    """With `either`, whether a line on stdout shows that stdin and stdout are what counts."""
 
 
 class Launched(Struct, frozen=True):
@@ -52,12 +58,16 @@ class Launched(Struct, frozen=True):
     stderr: int
     leash: Leash
     log: Log | None
+    stdin: int | None = None
+    """Where it reads from 3 or from here (`either`)."""
+    stdout: int | None = None
+    """Where it writes to 4 or to here (`either`), or prints what counts for nothing (`fd34`)."""
 
     def dispose(self) -> None:
         """End it at once. Blocks for some milliseconds."""
         _kill(self.process)
         self.leash.release()
-        for fd in (self.write, self.read, self.stderr, self.pidfd):
+        for fd in (self.write, self.read, self.stderr, self.pidfd, self.stdin, self.stdout):
             if fd is not None:
                 os.close(fd)
         if self.log:
@@ -108,26 +118,25 @@ def _confined(spec: Spec, policy: Policy) -> Confined:
 def _launch(spec: Spec, confined: Confined | None) -> Launched:
     marker = os.urandom(8).hex()
     env = mark(spec.env, marker)
-    if spec.pipes == "fd34":
+    if spec.pipes == "either" and spec.speaks is None:
+        raise ValueError("nobody could tell which of its pipes count")
+    if spec.pipes != "stdio":
         env["PIGLET_FD"] = "1"
     with ExitStack() as theirs, ExitStack() as ours:
-        fds = []
-        for our_end in (1, 0, 0):
-            pipe = os.pipe()
-            ours.callback(os.close, pipe[our_end])
-            theirs.callback(os.close, pipe[1 - our_end])
-            fds.append(pipe)
-        (stdin, write), (read, stdout), (complaints, stderr) = fds
+        stdin, write = _pipe(theirs, ours, our_end=1)
+        read, stdout = _pipe(theirs, ours, our_end=0)
+        complaints, stderr = _pipe(theirs, ours, our_end=0)
+        second_in, second_out, far = _second(spec.pipes, theirs, ours)
         leash = Leash()
         ours.callback(leash.release)
         process = subprocess.Popen(
-            wrap(confined.argv if confined else spec.argv, spec.pipes, spec.limits),
+            wrap(confined.argv if confined else spec.argv, spec.pipes, spec.limits, far),
             cwd=spec.cwd,
             env=env,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            pass_fds=leash.far,
+            pass_fds=(*leash.far, *far),
             close_fds=True,
             start_new_session=True,
         )
@@ -140,8 +149,35 @@ def _launch(spec: Spec, confined: Confined | None) -> Launched:
     if log and confined and spec.policy:
         gaps = "".join(f"; but {gap}" for gap in confined.gaps)
         astray = "".join(f"; not given, for a link there leads elsewhere: {path}" for path in spec.policy.astray)
-        log.write(f"[hilt] confined by {confined.by}{gaps}{astray}\n".encode(errors="replace"))
-    return Launched(process, pidfd, marker, write, read, complaints, leash, log)
+        log.remark(f"confined by {confined.by}{gaps}{astray}")
+    return Launched(process, pidfd, marker, write, read, complaints, leash, log, second_in, second_out)
+
+
+def _pipe(theirs: ExitStack, ours: ExitStack, *, our_end: int) -> tuple[int, int]:
+    pipe = os.pipe()
+    ours.callback(os.close, pipe[our_end])
+    theirs.callback(os.close, pipe[1 - our_end])
+    return pipe
+
+
+def _second(pipes: Pipes, theirs: ExitStack, ours: ExitStack) -> tuple[int | None, int | None, tuple[int, ...]]:
+    """Our ends of the pipes besides the first three, as far as there are any, and what the program is to inherit.
+
+    It keeps that as well as what is made of it, for not every shell can close descriptors with such high numbers.
+    """
+    if pipes == "stdio":
+        return None, None, ()
+    write, far = None, []
+    if pipes == "either":
+        stdin, write = _pipe(theirs, ours, our_end=1)
+        far.append(stdin)
+    read, stdout = _pipe(theirs, ours, our_end=0)
+    far.append(stdout)
+    high = []
+    for fd in far:
+        high.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST))
+        theirs.callback(os.close, high[-1])
+    return write, read, tuple(high)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

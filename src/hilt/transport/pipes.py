@@ -19,7 +19,7 @@ _CAPACITY = 1024 * 1024
 class Source(Protocol):
     @property
     def read(self) -> Callable[[int], bytes]:
-        """At most so many bytes; none at the end of the stream, BlockingIOError when nothing is there yet."""
+        """About so many bytes; none at the end of the stream, BlockingIOError when nothing is there yet."""
 
     def grow(self) -> bool:
         """It has proved too small. Whether it is larger now."""

@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -18,9 +19,13 @@ from msgspec import Struct
 from hilt.transport.channels import Bounds, Channel
 from hilt.transport.diagnosis import explain
 from hilt.transport.launch import PIDFDS, Launch, Launched, Spec, reap
-from hilt.transport.pipes import PipeSink, PipeSource
+from hilt.transport.pipes import PipeSink, PipeSource, Sink, Source
 from hilt.transport.processes import Held, Process, find, find_each, in_group, signal_group
 from hilt.transport.stderr import Stderr
+
+if TYPE_CHECKING:
+    from hilt.transport.either import Arrangement
+    from hilt.transport.stray import Stray
 
 _STARTS = 16
 _FLUSH = 0.5
@@ -70,19 +75,21 @@ async def _start(spec: Spec, bounds: Bounds | None) -> "Child":
             launch.abandon()
             raise explain(OSError(errno.EAGAIN, str(error)), spec.argv[0]) from error
     try:
-        return Child(launched, bounds)
+        return Child(launched, bounds or Bounds(), spec.speaks)
     except OSError as error:
         launched.dispose()
         raise explain(error, spec.argv[0]) from error
 
 
 class Child:
-    def __init__(self, launched: Launched, bounds: Bounds | None = None) -> None:
+    def __init__(self, launched: Launched, bounds: Bounds, speaks: Callable[[bytes], bool] | None) -> None:
         self._process = launched.process
         self._marker = launched.marker
         self._leash = launched.leash
         self._log = launched.log
         self._stderr = Stderr(launched.stderr, launched.log)
+        self._stray: Stray | None = None
+        """Given where what it prints is, or may be, meant for nobody."""
         self._held = Held()
         self._exited = asyncio.Event()
         self._stopping = False
@@ -96,8 +103,33 @@ class Child:
         self.pid = launched.process.pid
         self.exit: Exit | None = None
         """How it ended, once it has."""
-        self.channel = Channel(PipeSource(launched.read), PipeSink(launched.write), bounds)
+        self.arrangement: Arrangement | None = "stdio" if launched.stdout is None else "fd34"
+        """Where it speaks; None while it may be either."""
+        self.channel = Channel(*self._pipes(launched, bounds, speaks), bounds)
         self._watch = _ExitWatch(launched.pidfd, self._note_exit)
+
+    def _pipes(self, launched: Launched, bounds: Bounds, speaks: Callable[[bytes], bool] | None) -> tuple[Source, Sink]:
+        source, sink = PipeSource(launched.read), PipeSink(launched.write)
+        if launched.stdout is None:
+            return source, sink
+        from hilt.transport.stray import Stray  # these two only where there is another arrangement
+
+        self._stray, stdout = Stray(launched.log), PipeSource(launched.stdout)
+        if launched.stdin is None or speaks is None:
+            self._stray.follow(stdout)
+            return source, sink
+        from hilt.transport.either import BothSinks, FirstSource
+
+        self.arrangement = None
+        both = BothSinks(sink, PipeSink(launched.stdin))
+        first = FirstSource(source, stdout, speaks, bounds.line, self._stray)
+
+        def decided(arrangement: "Arrangement") -> None:
+            self.arrangement = arrangement
+            both.keep(arrangement)
+
+        first.on_decision(decided)
+        return first, both
 
     async def exited(self) -> Exit:
         """Wait until the program has ended. Says nothing of its output: see `Channel.drain`."""
@@ -116,7 +148,7 @@ class Child:
     def remark(self, text: str) -> None:
         """Put a line of ours among its complaints, where whoever looks for the reason will look."""
         if self._log:
-            self._log.write(f"[hilt] {text}\n".encode(errors="replace"))
+            self._log.remark(text)
 
     @property
     def log_failure(self) -> OSError | None:
@@ -224,6 +256,8 @@ class Child:
             self._held.hold(in_group(self.pid))
         self.exit = Exit(code) if code >= 0 else Exit(None, -code)
         self._stderr.catch_up()
+        if self._stray:
+            self._stray.catch_up()
         self._exited.set()
 
     def _destroy(self) -> None:
@@ -241,6 +275,10 @@ class Child:
         self._leash.release()
         self.channel.abort()
         self._stderr.close()
+        if self._stray:
+            self._stray.close()
+        if self._log:
+            self._log.close()
 
 
 class _ExitWatch:

@@ -1,4 +1,4 @@
-"""What a child complains about: pumped from a pipe into a small private log, with the last lines at hand.
+"""What a child complains about or prints for nobody: pumped from pipes into a small private log.
 
 A file as the child's stderr would be simpler, but it cannot be kept small while the child writes a gigabyte, and a
 full disk would reach the child as an error. The pump reads at a limited rate, so a flood slows the child down
@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from hilt.transport.pipes import PipeSource
+from hilt.transport.pipes import PipeSource, Source
 
 _READ = 65536
 _WINDOW = 0.1
@@ -26,28 +26,20 @@ _DOUBTFUL = re.compile(rb"^(?=[^\n\t -Z\\-~])", re.MULTILINE)
 """Lines that begin with a bracket, or with what may not be seen: remarks of ours begin with a bracket."""
 
 
-class Stderr:
-    def __init__(self, fd: int, log: "Log | None") -> None:
-        self._source = PipeSource(fd)
-        self._log = log
-        self._tail = b""
-        self._within = False
-        """It is in the middle of a line."""
+class Pump:
+    """Reads what a child writes, at a limited rate, for as long as it writes anything."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self._loop = asyncio.get_running_loop()
         self._window = 0.0
         self._read_in_window = 0
         self._pause: asyncio.TimerHandle | None = None
         self._source.watch(self._pump)
 
-    def last_words(self) -> list[str]:
-        """The last lines, oldest first. As the child wrote them: control characters and all."""
-        lines = self.tail().split("\n")
-        if not lines[-1]:
-            lines.pop()
-        return lines[-_LAST_LINES:]
-
-    def tail(self) -> str:
-        return self._tail.decode(errors="replace")
+    def take(self, chunk: bytes) -> None:
+        """What came; none at the end."""
+        raise NotImplementedError
 
     def catch_up(self) -> None:
         """Read what the pipe holds, for the child has exited and its last words may be there."""
@@ -59,8 +51,6 @@ class Stderr:
         if self._pause:
             self._pause.cancel()
         self._source.close()
-        if self._log:
-            self._log.close()
 
     def _pump(self) -> None:
         self._read()
@@ -80,18 +70,33 @@ class Stderr:
             chunk = b""
         if not chunk:
             self._source.close()
-            return False
         self._read_in_window += len(chunk)
+        self.take(chunk)
+        return bool(chunk)
+
+
+class Stderr(Pump):
+    """With the last lines at hand."""
+
+    def __init__(self, fd: int, log: "Log | None") -> None:
+        super().__init__(PipeSource(fd))
+        self._log = log
+        self._tail = b""
+
+    def last_words(self) -> list[str]:
+        """The last lines, oldest first. As the child wrote them: control characters and all."""
+        lines = self.tail().split("\n")
+        if not lines[-1]:
+            lines.pop()
+        return lines[-_LAST_LINES:]
+
+    def tail(self) -> str:
+        return self._tail.decode(errors="replace")
+
+    def take(self, chunk: bytes) -> None:
         self._tail = (self._tail + chunk)[-_TAIL:]
         if self._log:
-            self._log.write(self._set_off(chunk))
-        self._within = not chunk.endswith(b"\n")
-        return True
-
-    def _set_off(self, chunk: bytes) -> bytes:
-        """With a space before whatever could pass for a remark of ours."""
-        marked = _DOUBTFUL.sub(b" ", chunk)
-        return marked[1:] if self._within and marked[:1] != chunk[:1] else marked
+            self._log.write(chunk)
 
 
 class Log:
@@ -102,10 +107,28 @@ class Log:
         self._limit = limit
         self.failure: OSError | None = None
         """Why nothing is logged any more. The child runs all the same."""
+        self._within = False
+        """What was written last was not the end of a line."""
         self._fd = -1
         self._try(self._open)
 
     def write(self, data: bytes) -> None:
+        """A piece of what the child complains about, with a space before whatever could pass for a line of ours."""
+        if not data:
+            return
+        marked = _DOUBTFUL.sub(b" ", data)
+        self._put(marked[1:] if self._within and marked[:1] != data[:1] else marked)
+
+    def remark(self, text: str) -> None:
+        """A line of ours, where whoever looks for the reason will look."""
+        self.line(b"[hilt] " + text.encode(errors="replace"))
+
+    def line(self, line: bytes) -> None:
+        """A line of its own, or several, whatever the child is in the middle of."""
+        self._put((b"\n" if self._within else b"") + line + b"\n")
+
+    def _put(self, data: bytes) -> None:
+        self._within = not data.endswith(b"\n")
         if self._fd >= 0:
             self._try(lambda: self._append(data))
 

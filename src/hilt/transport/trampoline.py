@@ -7,16 +7,18 @@ and replaces itself with the program.
 
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from math import inf
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Pipes: TypeAlias = Literal["stdio", "fd34"]
+Pipes: TypeAlias = Literal["stdio", "fd34", "either"]
+"""`stdio`: lines on stdin and stdout. `fd34`: the program reads from 3 and writes to 4. `either`: one or the other."""
 
-_MOVE = "3<&0 4>&1 </dev/null >&2"
-"""The program reads from 3 and writes to 4; its stdin is empty, and what it prints joins its complaints."""
+_OPEN = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+"""Where a shell finds descriptors that it has no word for."""
 _FARTHEST_BACK = 19
 
 
@@ -39,12 +41,15 @@ class Limits(Struct, frozen=True):
     """How far it stands back behind us when others want the processor as well."""
 
 
-def wrap(argv: tuple[str, ...], pipes: Pipes, limits: Limits) -> tuple[str, ...]:
-    """What to start instead; the program itself where nothing needs doing."""
+def wrap(argv: tuple[str, ...], pipes: Pipes, limits: Limits, far: tuple[int, ...] = ()) -> tuple[str, ...]:
+    """What to start instead; the program itself where nothing needs doing.
+
+    `far` are the descriptors that it inherits to have as stdout (`fd34`), or as stdin and stdout (`either`).
+    """
     words = list(_limit_words(limits))
     if pipes == "stdio" and not words:
         return argv
-    words.append(f'exec "$@" {_MOVE if pipes == "fd34" else ""}')
+    words.append(f'exec "$@" {_moves(pipes, far)}')
     return ("/bin/sh", "-c", " && ".join(words), "sh", *argv)
 
 
@@ -64,6 +69,17 @@ def stand_back(leader: int, nice: int) -> None:
             share.write(b"%d" % level)
     except OSError:
         pass
+
+
+def _moves(pipes: Pipes, far: tuple[int, ...]) -> str:
+    """From left to right: what was stdin and stdout goes to 3 and 4 before others take their place."""
+    match pipes:
+        case "stdio":
+            return ""
+        case "fd34":
+            return f"3<&0 4>&1 </dev/null >{_OPEN}/{far[0]}"
+        case "either":
+            return f"3<&0 4>&1 <{_OPEN}/{far[0]} >{_OPEN}/{far[1]}"
 
 
 def _limit_words(limits: Limits) -> Iterator[str]:

@@ -122,7 +122,7 @@ def test_user_models_add_to_the_table_and_correct_it(tmp_path: Path) -> None:
     }  # fmt: skip
     catalogue = Catalogue.load(user_models(tmp_path, said))
     assert catalogue.find("ollama", "qwen3") == ModelInfo(
-        "qwen3", "ollama", "Qwen 3", 40960, 4096, True, Price(0.5, 1.0, 0.1, 0.2), "http://box:11434"
+        "qwen3", "ollama", "Qwen 3", 40960, 4096, True, Price(0.5, 1.0, 0.1, 0.2), "http://box:11434", "openai"
     )
     corrected, built_in = catalogue.find("google", "gemini-2.5-pro"), Catalogue.load().find("google", "gemini-2.5-pro")
     assert corrected.price is not None and built_in.price is not None

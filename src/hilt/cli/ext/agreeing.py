@@ -15,6 +15,7 @@ from hilt.packages.choices import NONE, Choices
 from hilt.packages.disclosure import disclosure
 from hilt.packages.discovery import Found
 from hilt.packages.install.installing import Staged
+from hilt.packages.install.seeding import seeds
 from hilt.packages.manifest import Manifest, SandboxLevel
 from hilt.packages.members import shown
 from hilt.packages.permissions import CONSENTED
@@ -23,13 +24,16 @@ _COUNTED = 76
 """Columns for a count that goes on in place, where there are as many."""
 
 
-def about(site: Site, one: Staged, choices: Choices) -> str:
-    """All that is to be known of one before it is kept."""
+def about(site: Site, one: Staged, choices: Choices, *, seeded: bool = False) -> str:
+    """All that is to be known of one before it is kept. `seeded`: it will be given the files it begins with."""
     final = site.home.extensions / one.name
     found = Found(one.manifest, final, one.command, "user", 0, choices=choices)
     lines = [disclosure(found, one.command, one.tree, one.oddities), f"  from      {one.entry.origin}"]
     if one.entry.commit:
         lines.append(f"  commit    {one.entry.commit}")
+    if seeded:
+        data = site.home.data / one.name
+        lines += [f"  copies    {src} to {data / to}, unless that exists" for src, to in seeds(one.manifest, one.where)]
     # Told as they will be: the place it has just now means nothing to anybody. Its size has been told.
     found_out = (finding for finding in checkup(one.where, site.path) if finding.check != "size")
     wrong = (finding for finding in found_out if finding.level in ("warn", "error"))

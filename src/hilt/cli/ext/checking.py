@@ -91,7 +91,7 @@ def _lived(trial: "Trial", before: Sighting) -> Iterator[Finding]:
         return
     yield Finding("ok", "handshake", f"it was ready after {status.start_ms} ms")
     if (status.start_ms or 0) > _SLOW_MS:
-        hint = "do less before the hello: what is needed later can be loaded later"
+        hint = "do less before it greets the host: what is needed later can be loaded later"
         yield Finding("warn", "start", f"it took {status.start_ms} ms to be ready", hint)
     for mistakes, when in ((status.mistakes, "now"), (before.mistakes, "when it last ran")):
         if mistakes:

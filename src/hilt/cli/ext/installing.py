@@ -21,10 +21,11 @@ from hilt.packages.install.installing import Difference, Staged, expect_vacant, 
 from hilt.packages.install.installing import link as put_link
 from hilt.packages.install.installing import remove as take_away
 from hilt.packages.install.lock import Entry
+from hilt.packages.install.seeding import check, seed
 from hilt.packages.install.shelf import Shelf
 from hilt.packages.install.sources import File, Source, noted, parse_source
 from hilt.packages.install.verifying import strays
-from hilt.packages.manifest import read_manifest, resolve_exec
+from hilt.packages.manifest import Manifest, read_manifest, resolve_exec
 from hilt.packages.members import shown
 from hilt.packages.permissions import meaning
 from hilt.packages.scripts.environments import consent, environment_for, find_environment, remove_environment
@@ -38,13 +39,14 @@ def shelf_of(site: Site) -> Shelf:
 def install(site: Site, options: argparse.Namespace) -> Told:
     source = parse_source(options.source, allow_file=options.allow_file, cwd=site.cwd)
     with prepared(site, source, options.source, yes=options.yes, fresh=True) as one:
+        check(one.manifest, one.where)
         choices = choices_for(site, one.manifest, options.sandbox)
-        if not agreed(f"Install {one.name}?", about(site, one, choices), yes=options.yes):
+        if not agreed(f"Install {one.name}?", about(site, one, choices, seeded=True), yes=options.yes):
             return declined(one.name, "nothing was installed")
         _greets(site, one, choices)
         entry = one.keep()
         keep_choices(site, one.name, choices)
-    return Told(_facts(one.name, entry, installed=True), _installed(one.name, entry))
+    return Told(_facts(one.name, entry, installed=True), _installed(one.name, entry) + _seeded(site, one.manifest))
 
 
 def update(site: Site, options: argparse.Namespace) -> Told:
@@ -153,12 +155,13 @@ def _update(site: Site, name: str, *, yes: bool) -> Told:
     with prepared(site, source, entry.source, yes=yes) as one:
         if one.name != name:
             raise PackageError(f'{entry.source} is called "{one.name}" now', hint=f"remove {name}, and install it anew")
+        check(one.manifest, one.where)
         difference = one.difference()
         if not difference:
             return Told(_facts(name, entry, updated=False), f"{name} is up to date")
         choices = choices_for(site, one.manifest)
         diff = differences(site.home.extensions / name, one.where, difference.files)
-        details = f"{_told(difference)}\n\n{about(site, one, choices)}\n\n{diff}"
+        details = f"{_told(difference)}\n\n{about(site, one, choices, seeded=True)}\n\n{diff}"
         if not agreed(f"Update {name}?", details, yes=yes):
             return declined(name, f"{name} stays as it is")
         _greets(site, one, choices)
@@ -168,6 +171,7 @@ def _update(site: Site, name: str, *, yes: bool) -> Told:
     now = f" to {one.entry.version}" if one.entry.version else ""
     # Whoever was asked has just read it.
     text = f"{_told(difference)}\n" * yes + f"updated {name}{now}, pinned to {_pin(one.entry)}{kept}"
+    text += _seeded(site, one.manifest)
     return Told(_facts(name, one.entry, updated=True) | {"changes": msgspec.to_builtins(difference)}, text)
 
 
@@ -207,6 +211,16 @@ def _greets(site: Site, one: Staged, choices: Choices) -> None:
             hint="nothing was changed; an extension says hello on stdout when it is started",
         )
     remember(site.home.seen, [status])
+
+
+def _seeded(site: Site, manifest: Manifest) -> str:
+    """It is installed, whatever becomes of the files it begins with."""
+    data = site.home.data / manifest.name
+    try:
+        made = seed(manifest, site.home.extensions / manifest.name, data)
+    except PackageError as error:
+        return f"\n{error.message} ({error.hint})"
+    return "".join(f"\ncopied {data / one}" for one in made)
 
 
 def _facts(name: str, entry: Entry, **more: bool) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class Row(Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     description: str = ""
     start_ms: int | None = None
+    tokens_used: int = 0
+    """By models beside the conversation, when it last ran."""
 
 
 def show_all(site: Site, options: argparse.Namespace) -> Told:
@@ -104,6 +106,7 @@ def _row(one: Found | Untrusted, entries: dict[str, Entry], seen: Any) -> Row:
         reason=reason,
         description=manifest.description,
         start_ms=sighting.start_ms,
+        tokens_used=sighting.tokens_used,
     )
 
 

@@ -1,4 +1,4 @@
-"""`hilt ext logs`: what an extension wrote to stderr, made harmless for the terminal."""
+"""`hilt ext logs`: what an extension complained about or printed, made harmless for the terminal."""
 
 import argparse
 import os

@@ -59,6 +59,10 @@ INTERACTIVE = "interactive extension tools require an interactive host"
 
 
 class FramesExtension(Extension):
+    greeting = "its hello"
+    opening = "the first thing an extension writes to standard output is its hello"
+    silence = "did not say hello"
+
     def __init__(self, found: Found, house: House, program: Program, keeper: Keeper, group: asyncio.TaskGroup) -> None:
         super().__init__(found, house, program, keeper, group, FramesTongue())
         self.methods = Methods(self)

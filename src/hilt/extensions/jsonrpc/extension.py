@@ -44,6 +44,10 @@ works at any time."""
 
 
 class JsonRpcExtension(Extension):
+    greeting = "it answered initialize"
+    opening = "on descriptor 3, or on standard input, it is sent initialize, and answers once all is registered"
+    silence = "did not answer initialize"
+
     def __init__(self, found: Found, house: House, program: Program, keeper: Keeper, group: asyncio.TaskGroup) -> None:
         super().__init__(found, house, program, keeper, group, JsonRpcTongue())
         self.methods = Methods(self)

@@ -19,7 +19,6 @@ from hilt.model.events import (
     PermissionAsked,
     Retrying,
     RunStarted,
-    StateChanged,
     StepLimitReached,
     ToolCalled,
     ToolProgressed,
@@ -36,10 +35,10 @@ Messages = Callable[[], tuple[Message, ...]]
 
 
 class Happenings:
-    def __init__(self, messages: Messages, known: Callable[[str], bool]) -> None:
-        """`messages` is the conversation as it is now; `known` says whether there is a tool of a name."""
+    def __init__(self, messages: Messages) -> None:
+        """`messages` is the conversation as it is now."""
         self._listeners: tuple[Extension, ...] = ()
-        self._story = _Story(messages, known)
+        self._story = _Story(messages)
 
     def listen(self, extensions: Iterable[Extension]) -> None:
         self._listeners = tuple(one for one in extensions if one.registrations.happenings)
@@ -69,9 +68,9 @@ class Happenings:
 class _Story:
     """Where in a run things are."""
 
-    def __init__(self, messages: Messages, known: Callable[[str], bool]) -> None:
+    def __init__(self, messages: Messages) -> None:
         self._messages = messages
-        self._known = known
+        self._running = False
         self._said: AssistantMessage | None = None
         self._results: list[ToolResult] = []
         self._due = 0
@@ -82,13 +81,12 @@ class _Story:
         """Tools under way, by call."""
         self._index = -1
         self._kind = ""
-        self._calls: list[str] = []
-        self._stepping = False
         self._compacting = (0, 0)
 
     def follow(self, event: Event) -> Iterable[EventDispatch]:
         match event:
             case RunStarted():
+                self._running = True
                 yield wire.agent_start()
                 if event.history:
                     yield wire.session_load(event.history)
@@ -99,7 +97,6 @@ class _Story:
                 yield from self._close_turn()
                 self._open, self._said, self._due = True, None, 0
                 self._index, self._kind = -1, ""
-                self._calls.clear()
                 yield wire.turn_start()
             case TextDelta() | ThinkingDelta() | ToolUseStart() | ToolUseArgs():
                 yield from self._delta(event)
@@ -111,7 +108,7 @@ class _Story:
                 if not self._due:
                     yield from self._close_turn()
             case Retrying():
-                yield wire.retry(event.attempt, event.attempts, event.delay_ms, event.reason)
+                yield wire.retry(event.attempt - 1, event.attempts, event.delay_ms, event.reason)
             case StepLimitReached():
                 yield wire.max_turns(event.count, event.limit)
             case CompactionStarted():
@@ -119,11 +116,11 @@ class _Story:
             case CompactionDone():
                 before, tokens = self._compacting
                 yield wire.compact(before, event.messages, tokens)
-            case StateChanged():
-                self._stepping = event.step
             case Done():
                 yield from self._close_turn()
-                yield wire.agent_end(self._messages())
+                if self._running:  # one that was refused before it began has no end either
+                    self._running = False
+                    yield wire.agent_end(self._messages())
 
     def _delta(self, event: TextDelta | ThinkingDelta | ToolUseStart | ToolUseArgs) -> Iterable[EventDispatch]:
         match event:
@@ -144,6 +141,8 @@ class _Story:
         return self._index
 
     def _message(self, event: AssistantMessageAdded | AssistantReplaced) -> Iterable[EventDispatch]:
+        if not self._open:
+            return  # somebody put it there who is not the model
         if isinstance(event, AssistantReplaced) and not event.suppressed:
             return  # the message itself follows
         newest = next((one for one in reversed(self._messages()) if isinstance(one, AssistantMessage)), None)
@@ -156,12 +155,12 @@ class _Story:
 
     def _tool(self, event: ToolCalled | ToolProgressed | ToolResultAdded | PermissionAsked) -> Iterable[EventDispatch]:
         match event:
-            case ToolCalled() if not event.extension and self._known(event.name):
+            case ToolCalled() if event.known and not event.extension:
                 self._names[event.id] = event.name
                 yield wire.tool_start(event.id, event.name, event.args)
             case ToolProgressed() if event.id in self._names:
                 yield wire.tool_update(event.id, self._names[event.id], event.text)
-            case PermissionAsked(request=request) if self._stepping:
+            case PermissionAsked(request=request) if request.step:
                 yield wire.step_wait(request.call_id, request.tool, request.args)
             case ToolResultAdded() if not event.extension:
                 self._names.pop(event.id, None)

@@ -5,6 +5,7 @@ which it cancels with the asker, and writes down the outcome.
 """
 
 import asyncio
+import logging
 from typing import Any
 
 from msgspec import Raw, UnsetType
@@ -12,6 +13,8 @@ from msgspec import Raw, UnsetType
 from hilt.errors import FrameError, HiltError, ServiceFault
 from hilt.extensions.services.asking import INTERNAL, METHOD_NOT_FOUND, Asker, Backing, Service
 from hilt.packages.members import quoted
+
+log = logging.getLogger(__name__)
 
 
 class Services:
@@ -41,13 +44,19 @@ class Services:
         return await self._do(service, method, given, asker)
 
     async def _do(self, service: Service, method: str, params: Any, asker: Asker) -> Any:
+        limit = asyncio.timeout(service.seconds)
         try:
-            async with asyncio.timeout(service.seconds):
+            async with limit:
                 return await service.do(self._backing, params, asker)
-        except TimeoutError:
-            raise ServiceFault(INTERNAL, f"{method} did not end within {service.seconds:g} s") from None
         except ServiceFault:
             raise
         except HiltError as error:
             about = f"{service.failing}: " if service.failing else ""
             raise ServiceFault(INTERNAL, f"{about}{error.message}", hint=error.hint) from error
+        except Exception as error:
+            if limit.expired():
+                raise ServiceFault(INTERNAL, f"{method} did not end within {service.seconds:g} s") from None
+            # A mistake of ours costs whoever asked this answer, and not its life.
+            log.exception("%s failed for %s", method, asker.name)
+            hint = "this is a bug in hilt; the log has the details"
+            raise ServiceFault(INTERNAL, f"internal error: {type(error).__name__}: {error}", hint=hint) from error

@@ -56,7 +56,7 @@ class Asker:
 
     def require(self, *permissions: str) -> None:
         """Raises `ServiceFault` for the first that it lacks."""
-        if refusal := self.capabilities.refusal(*permissions):
+        if refusal := self.capabilities.refusal(*permissions, asking=True):
             raise ServiceFault(INTERNAL, refusal)
 
     @property
@@ -119,3 +119,12 @@ def invalid(message: str) -> ServiceFault:
 
 def missing(message: str) -> ServiceFault:
     return ServiceFault(NOT_FOUND, message)
+
+
+def given(member: str, text: str) -> str:
+    """What cannot be left out. Raises `ServiceFault`."""
+    if not text:
+        raise invalid(f"{member} is required")
+    if "\0" in text:
+        raise invalid(f"{member} must not hold a NUL")
+    return text

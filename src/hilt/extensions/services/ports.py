@@ -138,6 +138,9 @@ class Minds(Protocol):
 
     def running(self) -> bool: ...
 
+    def used(self, source: str) -> int:
+        """Tokens, in this session."""
+
 
 class Dialogs(Protocol):
     """Asking the user. Where nobody can be asked, the answer is at once that it was dismissed."""

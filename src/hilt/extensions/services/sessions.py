@@ -1,7 +1,7 @@
 """Sessions on the disk, and the tree of the present one."""
 
 from hilt.extensions.capabilities import READ, WRITE
-from hilt.extensions.services.asking import Asker, Backing, Service, Table, invalid
+from hilt.extensions.services.asking import Asker, Backing, Service, Table, given
 from hilt.model.services import SessionNode, SessionRow
 from hilt.wire.jsonrpc_messages import timestamp
 from hilt.wire.jsonrpc_services import (
@@ -35,14 +35,8 @@ def _row(row: SessionRow) -> SessionInfo:
 
 
 async def load(backing: Backing, params: LoadSession, asker: Asker) -> Empty:
-    await backing.facilities.sessions.load(_given("path", params.path), asker.name)
+    await backing.facilities.sessions.load(given("path", params.path), asker.name)
     return Empty()
-
-
-def _given(member: str, text: str) -> str:
-    if not text:
-        raise invalid(f"{member} is required")
-    return text
 
 
 async def fork(backing: Backing, _: Empty, asker: Asker) -> ForkSessionResult:
@@ -73,28 +67,28 @@ async def stats(backing: Backing, _: Empty, __: Asker) -> SessionStatsResult:
 
 
 async def append_entry(backing: Backing, params: AppendSessionEntry, asker: Asker) -> Empty:
-    backing.facilities.sessions.append_entry(_given("kind", params.kind), params.data, asker.name)
+    backing.facilities.sessions.append_entry(given("kind", params.kind), params.data, asker.name)
     return Empty()
 
 
 async def append_message(backing: Backing, params: AppendCustomMessage, asker: Asker) -> Empty:
     role = "assistant" if params.role == "assistant" else "user"
-    await backing.facilities.sessions.append_message(role, _given("content", params.content), asker.name)
+    await backing.facilities.sessions.append_message(role, given("content", params.content), asker.name)
     return Empty()
 
 
 async def set_label(backing: Backing, params: SetLabel, _: Asker) -> Empty:
-    backing.facilities.sessions.set_label(_given("targetId", params.target_id), params.label)
+    backing.facilities.sessions.set_label(given("targetId", params.target_id), params.label)
     return Empty()
 
 
 async def branch(backing: Backing, params: BranchSession, asker: Asker) -> Empty:
-    await backing.facilities.sessions.branch(_given("entryId", params.entry_id), "", asker.name)
+    await backing.facilities.sessions.branch(given("entryId", params.entry_id), "", asker.name)
     return Empty()
 
 
 async def branch_with_summary(backing: Backing, params: BranchSessionWithSummary, asker: Asker) -> Empty:
-    await backing.facilities.sessions.branch(_given("entryId", params.entry_id), params.summary, asker.name)
+    await backing.facilities.sessions.branch(given("entryId", params.entry_id), params.summary, asker.name)
     return Empty()
 
 

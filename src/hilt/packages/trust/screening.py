@@ -170,10 +170,16 @@ class Gate(Struct, frozen=True):
             raise ManifestError(f"{shown(found.where)} was changed while it was read", hint="try again")
         # Consent was given to this extension in this folder, so no grant for another of its name counts.
         choices = msgspec.structs.replace(found.choices, grants=entry.grants if entry else ())
-        argv = resolve_exec(manifest, directory, self.path) if manifest.dialect == "frames" else ()
+        argv = resolve_exec(manifest, directory, self.path)
         self.check(manifest, argv, directory)
         return msgspec.structs.replace(
-            found, manifest=manifest, directory=directory, argv=argv, choices=choices, origin=found.where
+            found,
+            manifest=manifest,
+            directory=directory,
+            argv=argv,
+            choices=choices,
+            origin=found.where,
+            consented=entry is not None,  # the question showed it; without one, nobody was asked
         )
 
 

@@ -1,0 +1,53 @@
+"""What a tool returned, as extensions leave it: asked one after the other, each given what the one before made of it.
+
+A tool that ran has run: whatever goes wrong here, there is a result. Who changed it, and what it was, is on record.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct, field, structs
+
+from hilt.agent.interception import Bench
+from hilt.errors import ExtensionError
+from hilt.model.contributions import Finished, ResultInterceptor, ToolOutput
+from hilt.model.events import Noticed
+from hilt.registry.snapshot import Owned
+from hilt.sessions.records import NoteRecord
+
+
+class Review(Struct):
+    """Of one result. What has been decided so far counts, also when the rest is cancelled."""
+
+    finished: Finished
+    changed_by: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    """Owners, and why they had no say."""
+
+    async def hear(self, owned: Sequence[Owned[ResultInterceptor]], seconds: float) -> None:
+        for one in owned:
+            try:
+                async with asyncio.timeout(seconds):
+                    self._take(one.owner, await one.offer.after(self.finished))
+            except TimeoutError:
+                self.failed.append((one.owner, f"no answer within {seconds:g} s"))
+            except ExtensionError as error:
+                self.failed.append((one.owner, error.message))
+
+    def _take(self, owner: str, output: ToolOutput) -> None:
+        if output != self.finished.output:
+            self.finished = structs.replace(self.finished, output=output)
+            self.changed_by.append(owner)
+
+    async def publish(self, original: ToolOutput, bench: Bench) -> None:
+        """On record first. A failure is told once of each extension: the next call would only say it again."""
+        about = {"id": self.finished.call_id, "name": self.finished.tool_name}
+        if self.changed_by:
+            bench.journal.append(NoteRecord("result_changed", {**about, "by": self.changed_by, "original": original}))
+        for owner, why in self.failed:
+            bench.journal.append(NoteRecord("result_unchecked", {**about, "extension": owner, "reason": why}))
+        for owner, why in self.failed:
+            if owner not in bench.complained:
+                bench.complained.add(owner)
+                what = f"the result of {self.finished.tool_name} is used without it"
+                await bench.emit(Noticed("warn", f"result interceptor of {owner}: {why}; {what}"))

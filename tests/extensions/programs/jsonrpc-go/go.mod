@@ -1,0 +1,3 @@
+module example/tally
+
+go 1.21
