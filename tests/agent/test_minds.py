@@ -255,6 +255,23 @@ async def test_cancelling_the_caller_ends_the_agent_and_its_stream() -> None:
         assert source.closed == 1 and harness.session.transcript.messages == ()
 
 
+async def test_a_tool_that_an_agent_had_begun_when_it_was_cancelled_is_on_record(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def dig(_: Invocation) -> ToolOutput:
+        begun.set()
+        await asyncio.Event().wait()
+        return ToolOutput.of("never")
+
+    async with minded(script(tmp_path, calls(("dig", {"deep": True}))), ("hilt", tool("dig", dig))) as (harness, minds):
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(minds.run(AgentTask("x"), "ext"))
+            await begun.wait()
+            task.cancel()
+        (call,) = notes(harness, "agent_call")
+        assert (call["name"], call["args"], call["status"]) == ("dig", {"deep": True}, "cancelled")
+
+
 async def test_only_so_many_agents_work_for_one_extension_at_once() -> None:
     source = Source("script", *([[]] * 5))
     async with minded(_Provider(source)) as (_, minds):

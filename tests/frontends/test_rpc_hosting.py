@@ -1,6 +1,7 @@
 """Real extensions that ask the user, show something and talk to each other, seen from a client and from `hilt -p`."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,19 @@ def test_a_dialog_goes_with_the_process_that_asked(hilt: Hilt) -> None:
         assert rpc.event("ui_withdrawn") == {"type": "ui_withdrawn", "id": asked["id"]}
         rpc.event("done")
         assert not rpc.ask("ui_response", id=asked["id"], selected="Yes")["success"]
+
+
+def test_a_client_that_stopped_reading_has_dismissed_what_it_cannot_see(hilt: Hilt) -> None:
+    done = hilt.folder / "done"
+    made = extension({"do": [request("askUser", ASK), "await:host_response", f"touch:{done}"]})
+    with hilt.started("rpc", *hilt.script(), *flags(hilt, made), stdin=subprocess.PIPE) as process:
+        said = process.stdout
+        assert said and process.stdin
+        until(lambda: b"ui_request" in said.readline(), "the question")
+        said.close()
+        until(done.exists, "the answer")
+        process.stdin.close()
+        process.wait(30)
 
 
 @pytest.mark.parametrize("face", ["-p", "--json"])

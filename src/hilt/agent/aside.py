@@ -20,7 +20,16 @@ from hilt.agent.words import SELF
 from hilt.model.content import Text, text_of
 from hilt.model.contributions import Effect
 from hilt.model.conversation import Usage, UserMessage, user_text
-from hilt.model.events import AssistantMessageAdded, Event, Noticed, ToolResultAdded, TurnStarted, UsageReported
+from hilt.model.events import (
+    AssistantMessageAdded,
+    Event,
+    Noticed,
+    ToolCalled,
+    ToolResultAdded,
+    ToolStatus,
+    TurnStarted,
+    UsageReported,
+)
 from hilt.model.services import AgentReport, AgentTask
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import Snapshot
@@ -54,6 +63,8 @@ class _Heard(Struct):
     """Why there must be no further answer."""
     ended: str = ""
     """Why it was ended, when that was not the user's doing."""
+    calls: dict[str, ToolCalled] = field(default_factory=dict)
+    """Those that have no result yet."""
 
 
 async def work(aside: Aside, task: AgentTask) -> AgentReport:
@@ -68,6 +79,10 @@ async def work(aside: Aside, task: AgentTask) -> AgentReport:
     timer = asyncio.get_running_loop().call_later(task.seconds, give_up)
     try:
         outcome = await run_prompt(run, user_text(task.task, aside.source))
+    except asyncio.CancelledError:
+        for call in heard.calls.values():  # nobody waits any more; that it was begun is worth knowing all the same
+            _record(aside, call, "cancelled", "Cancelled by whoever asked for it: its outcome is unknown.")
+        raise
     finally:
         timer.cancel()
     return AgentReport("\n".join(heard.texts), heard.turns, heard.usage, _error(outcome, heard))
@@ -121,17 +136,21 @@ async def _follow(aside: Aside, heard: _Heard, transcript: Transcript, event: Ev
         case UsageReported(usage=usage):
             heard.usage += usage
             heard.refusal = await aside.spend(usage, estimated_tokens(transcript.messages))
+        case ToolCalled():
+            heard.calls[event.id] = event
         case ToolResultAdded():
-            aside.session.parts.journal.append(NoteRecord("agent_call", _called(event, aside.source)))
+            heard.calls.pop(event.id, None)
+            _record(aside, event, event.status, text_of(event.content))
         case Noticed():
             await aside.session.bus.emit(event)
         case _:
             pass
 
 
-def _called(event: ToolResultAdded, source: str) -> dict[str, object]:
-    record = {"extension": source, "id": event.id, "name": event.name, "args": event.args}
-    return {**record, "status": event.status, "text": text_of(event.content)[:_RECORDED]}
+def _record(aside: Aside, call: ToolCalled | ToolResultAdded, status: ToolStatus, text: str) -> None:
+    record = {"extension": aside.source, "id": call.id, "name": call.name, "args": call.args}
+    said = {"status": status, "text": text[:_RECORDED]}
+    aside.session.parts.journal.append(NoteRecord("agent_call", {**record, **said}))
 
 
 def _safe(session: Session) -> set[str]:

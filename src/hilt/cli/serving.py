@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 
 from hilt.extensions.capabilities import Capabilities
-from hilt.extensions.services.asking import Asker
-from hilt.frontends.rpc_commands import Deliver
+from hilt.extensions.services.asking import Asker, Deliver
 from hilt.packages.permissions import Permissions
 
 if TYPE_CHECKING:

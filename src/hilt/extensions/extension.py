@@ -66,7 +66,7 @@ class Tally(Protocol):
 
 class Extension(ABC):
     greeting: str
-    """What it begins with, as `its hello`."""
+    """What it begins with: its `hello`."""
     opening: str
     """What it must do first, for its author."""
     silence: str
@@ -313,7 +313,7 @@ class Extension(ABC):
         if self.introduced:
             self.peer.overlong(line)
         else:
-            self.fail(f"its first line has {line.size:,} bytes, and came before {self.greeting}")
+            self.fail(f"its first line has {line.size:,} bytes and is no {self.greeting}")
 
     def ended(self) -> None:
         self.closed_output = True

@@ -248,9 +248,9 @@ class Life:
             busy = "cannot be started: its file is being written"
             return Ending("unstarted", busy, "try again when that is done", transient=True)
         if self._exit:
-            return Ending("unstarted", f"{self._exit} before {extension.greeting}{last}", self._culprit or hint)
+            return Ending("unstarted", f"{self._exit} before its {extension.greeting}{last}", self._culprit or hint)
         if extension.closed_output:
-            return Ending("unstarted", f"closed its output before {extension.greeting}{last}", hint)
+            return Ending("unstarted", f"closed its output before its {extension.greeting}{last}", hint)
         raised = "raise start_timeout_ms in its manifest if it needs longer"
         return Ending("unstarted", f"{extension.silence} within {deadline:g} s{last}", f"{hint}; {raised}")
 

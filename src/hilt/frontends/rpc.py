@@ -124,6 +124,7 @@ class RpcServer:
         return json_for_stdout(self.parts.mask.line(json_line(value)))
 
     def _nobody_reads(self) -> None:
+        self.parts.questions.close()  # who cannot see what is asked cannot answer
         self.parts.session.abort()
         for task in self._beside:
             task.cancel()

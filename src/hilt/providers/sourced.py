@@ -138,15 +138,15 @@ class Sourced:
                 if gone:
                     self._owners[model.spoken] = gone  # it is still the one to wait for
                     raise self._bereft(model, gone, error) from error
-                raise (
-                    error if isinstance(error, ProviderError) else ProviderError(error.message, hint=error.hint)
-                ) from error
+                if isinstance(error, ProviderError):
+                    raise
+                raise ProviderError(error.message, hint=error.hint) from error
         return self._adapter
 
     def _bereft(self, model: ModelInfo, gone: str, error: HiltError) -> ProviderError:
         """Nobody else can answer. One that is being restarted is worth another try."""
         state = next((one.state for one in self._extensions().statuses() if one.name == gone), "stopped")
-        message = f"extension {gone}, which answers for {model.provider}/{model.id}, is not running ({state})"
+        message = f"extension {gone}, which answers for {model.provider}/{model.id}, does not do so now: it is {state}"
         if state in _COMING:
             return Unavailable(message)
         hint = f"`/reload-ext {gone}` starts it anew, `/model` chooses another"

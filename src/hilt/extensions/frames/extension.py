@@ -59,7 +59,7 @@ INTERACTIVE = "interactive extension tools require an interactive host"
 
 
 class FramesExtension(Extension):
-    greeting = "its hello"
+    greeting = "hello"
     opening = "the first thing an extension writes to standard output is its hello"
     silence = "did not say hello"
 

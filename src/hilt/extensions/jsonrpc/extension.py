@@ -44,7 +44,7 @@ works at any time."""
 
 
 class JsonRpcExtension(Extension):
-    greeting = "it answered initialize"
+    greeting = "answer to initialize"
     opening = "on descriptor 3, or on standard input, it is sent initialize, and answers once all is registered"
     silence = "did not answer initialize"
 

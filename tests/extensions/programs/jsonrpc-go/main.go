@@ -91,7 +91,9 @@ func (h *host) initialize(id int) {
 		h.fail(id, -32603, "no configuration")
 		return
 	}
-	fmt.Println("stray words on standard output")
+	if h.out != os.Stdout {
+		fmt.Println("stray words on standard output")
+	}
 	h.tell("register/tool", map[string]any{
 		"name": "words", "description": "count the words of a text", "promptHint": "", "deferred": false,
 		"parameters": map[string]any{"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string"}}},
