@@ -29,6 +29,7 @@ from hilt.packages.finder import Finder
 from hilt.packages.trust.screening import Gate
 from hilt.packages.trust.store import TrustStore
 from hilt.registry.registry import Registry
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import new_meta
 from hilt.transport.process import started
@@ -103,14 +104,14 @@ async def _running(
     agent = Nobody()
     places = Places(home, home / ".logs", home / ".data", home / ".outputs")
     memory = Memory(home / ".descriptions")
-    house = House(agent, started, places, Surroundings("", "", "/"), attended=False, memory=memory)
+    house = House(agent, started, places, Surroundings("", "", "/"), lambda: "benchmark", attended=False, memory=memory)
     registry = Registry()
     with scratch, log:
-        async with ExtensionHost(finder, house, registry, "benchmark").running() as host:
+        async with ExtensionHost(finder, house, registry).running() as host:
             await host.settled()
             waiting = [status for status in host.statuses() if status.state != "ready"]
             assert not waiting, waiting
-            yield Hilt(host, registry, Bench(GuardRules(), log, agent.tell, Permissions("yolo")))
+            yield Hilt(host, registry, Bench(GuardRules(), Journal(log), agent.tell, Permissions("yolo")))
 
 
 async def _shown(text: str) -> None: ...

@@ -11,6 +11,7 @@ from report import Measured
 from hilt.agent.transcript import Transcript
 from hilt.model.content import Text
 from hilt.model.conversation import AssistantMessage, Usage, now, user_text
+from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import MessageRecord, new_meta
 
@@ -41,7 +42,7 @@ def _open(path: Path) -> None:
 def _resume(path: Path, records: int) -> None:
     """All that happens to a session before its next prompt: open, read the conversation, sum the cost."""
     with SessionLog.open(path) as log:
-        assert len(Transcript(log).messages) == records
+        assert len(Transcript(Journal(log)).messages) == records
 
 
 def _append_ratios(path: Path, rounds: int) -> list[float]:

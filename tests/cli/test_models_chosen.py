@@ -199,6 +199,27 @@ def test_the_list_names_who_answers_for_each(given: Callable[..., Choosing]) -> 
     assert models["anthropic", "claude-sonnet-4-5"] == ""
 
 
+def test_what_the_user_says_of_a_model_holds_for_those_of_extensions_too(
+    given: Callable[..., Choosing], tmp_path: Path
+) -> None:
+    choosing = given("--model", "small")
+    said = '{"providers": {"MyApi": {"models": [{"id": "small", "contextWindow": 5}, {"id": "big", "name": "Huge"}]}}}'
+    (tmp_path / "home" / "models.json").write_text(said)
+    small = choosing.later(choosing.start(), OWN)
+    assert who(small) == ("myapi", "small", "ext") and small.info.context_window == 5
+    with choosing.registry.publish(Owner("ext"), (OWN.offer(),)):
+        (big,) = [info for info in choosing.chooser.models() if (info.provider, info.id) == ("myapi", "big")]
+    assert (big.name, big.context_window, big.extension) == ("Huge", 1000, "ext")
+
+
+def test_whoever_answers_is_told_the_address_that_was_meant_for_the_adapter(given: Callable[..., Choosing]) -> None:
+    choosing = given("--provider", "ollama", "--model", "m")
+    assert choosing.start().info.base_url == "http://localhost:11434/v1"
+    elsewhere = given("--provider", "openai", "--base-url", "http://box:1/v1")
+    assert elsewhere.start().info.base_url == "http://box:1/v1"
+    assert given("--provider", "openai", OPENAI_API_KEY="sk-0123456789").start().info.base_url == ""
+
+
 def test_a_key_is_that_of_the_flag_for_the_first_provider_only(given: Callable[..., Choosing]) -> None:
     choosing = given("--provider", "openai", "--api-key", "sk-of-the-flag", MISTRAL_API_KEY="mi-0123456789")
     choosing.start()

@@ -322,9 +322,8 @@ def test_a_conflict_and_a_broken_manifest_are_notices(hilt: Hilt) -> None:
 def test_what_is_shown_in_place_of_a_reply_is_told_and_the_original_stays(
     hilt: Hilt, verb: str, shown: str, replaced: dict[str, Any]
 ) -> None:
-    made = chaos("censor", "hello", "intercept:assistant_message", "ready", {"on": "event_intercept", "do": verb})
-    named = ("--ext", str(made.write(hilt.folder)))  # by the user, who agrees that it reads what is said
-    with hilt.rpc(*named, *hilt.script(says(SECRET), says("again"))) as rpc:
+    write(hilt, chaos("censor", "hello", "intercept:assistant_message", "ready", {"on": "event_intercept", "do": verb}))
+    with hilt.rpc(*hilt.script(says(SECRET), says("again"))) as rpc:
         settle(rpc, censor="ready")
         told = rpc.prompt("hi")
         (event,) = [line for line in told if line["type"] == "assistant_replace"]

@@ -265,6 +265,7 @@ async def extended(
         opener,
         Places(folder / "home", folder / "logs", folder / "data", folder / "outputs"),
         Surroundings("script", "script", str(folder)),
+        lambda: session.parts.log.meta.id,
         attended,
         Memory(folder / "home" / "descriptions.json"),
         facilities=facilities,
@@ -282,7 +283,7 @@ async def extended(
         lock=home / "extensions.lock",
         gate=Gate(TrustStore(home / "trust.json"), folder, home / "trusted", path, open=True),
     )
-    host = ExtensionHost(finder, house, registry, session.parts.log.meta.id, settling=settling, watch=watch)
+    host = ExtensionHost(finder, house, registry, settling=settling, watch=watch)
     it = Extended(session, host, strict, folder, questions)
     with registry.publish(Owner("hilt", builtin=True), offered), bus.subscribed(it.record), bus.subscribed(host):
         async with host.running():

@@ -78,7 +78,7 @@ class Chooser:
     def switch(self, model: str, current: ActiveModel) -> ActiveModel:
         """The model of this name, from the provider in use if it has it, else from the one that does."""
         here = current.info.provider
-        serving = self._ground.catalogue.providers_of(model)
+        serving = self._serving(model)
         prefix = canonical(model.replace(":", "/").partition("/")[0])
         if not serving and (own := self._own(here, prefix, model)):
             return self._answered(own)
@@ -97,9 +97,11 @@ class Chooser:
 
     def models(self) -> list[ModelInfo]:
         """All that can be chosen, each with who answers for it."""
-        known = [claimed(info, self._sources) for info in self._ground.catalogue.all()]
-        there = {(info.provider, info.id) for info in known}
-        return known + [info for info in offered(self._sources) if (info.provider, info.id) not in there]
+        known = {(info.provider, info.id): claimed(info, self._sources) for info in self._ground.catalogue.all()}
+        for info in offered(self._sources):
+            if info.provider not in PROVIDERS or (info.provider, info.id) not in known:
+                known[info.provider, info.id] = self._ground.catalogue.amended(info)
+        return [*known.values()]
 
     def key(self, provider: str) -> str:
         """As hilt itself would use it: of the flag, the environment, or the file of keys; empty when there is none."""
@@ -133,7 +135,7 @@ class Chooser:
     def _may_be_anothers(self, wish: _Wish) -> bool:
         """Whether a model is named that nobody here knows."""
         prefix = canonical(wish.model.replace(":", "/").partition("/")[0])
-        known = wish.provider or prefix in PROVIDERS or self._ground.catalogue.providers_of(wish.model)
+        known = wish.provider or prefix in PROVIDERS or self._serving(wish.model)
         return bool(wish.model) and not known
 
     def _hoped(self, wish: _Wish) -> Choice:
@@ -158,7 +160,7 @@ class Chooser:
         """The model of an extension that is meant."""
         if wish.provider:
             return named(self._sources, wish.provider, wish.model)
-        if self._ground.catalogue.providers_of(wish.model):
+        if self._serving(wish.model):
             return None
         own = named(self._sources, "", wish.model)
         if own is None and wish.configured_provider:
@@ -174,7 +176,12 @@ class Chooser:
             found = named(self._sources, here, model)
         return found
 
-    def _answered(self, info: ModelInfo) -> ActiveModel:
+    def _serving(self, model: str) -> list[str]:
+        """The providers that hilt itself can ask for a model of this id."""
+        return [name for name in self._ground.catalogue.providers_of(model) if name in PROVIDERS]
+
+    def _answered(self, own: ModelInfo) -> ActiveModel:
+        info = self._ground.catalogue.amended(own)
         unknown = UsageError(f"no extension answers for {info.provider} at present")
         return ActiveModel(self._sourced(info, _refusing(unknown)), info, priceless(info))
 

@@ -66,6 +66,7 @@ async def extended(sources: Sources, wanted: Wanted, approver: RpcApprover | Non
             wanted.home.root, wanted.home.logs, wanted.home.data, wanted.home.outputs, wanted.home.environments
         ),
         surroundings=Surroundings(info.provider, info.id, session.parts.cwd),
+        session_id=lambda: session.parts.log.meta.id,
         attended=not wanted.one_shot,
         memory=Memory(wanted.home.descriptions),
         consent=partial(_consent, finder.gate, approver) if approver else None,
@@ -76,7 +77,6 @@ async def extended(sources: Sources, wanted: Wanted, approver: RpcApprover | Non
         finder,
         house,
         session.parts.registry,
-        session.parts.log.meta.id,
         settling=5.0 if wanted.one_shot else 3.0,
         watch=wanted.watch,
     )

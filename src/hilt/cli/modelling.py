@@ -95,7 +95,8 @@ class Modelling:
         active = self._session.active
         if not active.info.extension and not active.pending:
             info = self._ground.catalogue.find(active.info.provider, active.info.id)
-            self._session.active = structs.replace(active, info=info)
+            address = info.base_url or active.info.base_url
+            self._session.active = structs.replace(active, info=structs.replace(info, base_url=address))
 
 
 def _listing(info: ModelInfo, current: tuple[str, str]) -> ModelListing:

@@ -88,6 +88,8 @@ class House(Struct, frozen=True):
     open: Opener
     places: Places
     surroundings: Surroundings
+    session_id: Callable[[], str]
+    """Of the session that is open now."""
     attended: bool
     """Whether tools that wait for a person may run."""
     memory: Memory

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Raw, UnsetType
 
-from hilt.errors import ExtensionError, ExtensionGone, HiltError
+from hilt.errors import ExtensionError, ExtensionGone, ExtensionTimeout, HiltError
 from hilt.extensions.agent import House, Program
 from hilt.extensions.brake import Brake
 from hilt.extensions.capabilities import Capabilities, needed_to_decide, needed_to_do
@@ -228,6 +228,10 @@ class Extension(ABC):
         id_ = self.tongue.new_id()
         return id_ if isinstance(id_, int) else next(self._numbers)
 
+    def spare(self, pending: Pending, *, late: bool = False) -> None:  # noqa: ARG002 - it makes a difference to others
+        """Nobody waits for its verdict any more; `late` when its time is over."""
+        self.peer.give_up(pending)
+
     def forsake(self, pending: Pending) -> None:
         """Nobody waits for the answer any more, and it may as well know."""
         if self.peer.give_up(pending):
@@ -310,10 +314,7 @@ class Extension(ABC):
     # What the channel tells
 
     def overlong(self, line: TooLong) -> None:
-        if self.introduced:
-            self.peer.overlong(line)
-        else:
-            self.fail(f"its first line has {line.size:,} bytes and is no {self.greeting}")
+        self.peer.overlong(line)
 
     def ended(self) -> None:
         self.closed_output = True
@@ -410,7 +411,9 @@ class Asked:
         except asyncio.CancelledError:
             self.discard()
             raise
-        except ExtensionError:
+        except ExtensionError as error:
+            if isinstance(error, ExtensionTimeout):
+                self._extension.spare(self._pending, late=True)
             self._tally.missed()
             raise
         self._tally.answered()
@@ -421,7 +424,7 @@ class Asked:
             raise
 
     def discard(self) -> None:
-        self._extension.peer.give_up(self._pending)
+        self._extension.spare(self._pending)
 
     @property
     def settled(self) -> bool:

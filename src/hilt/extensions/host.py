@@ -48,7 +48,6 @@ class ExtensionHost:
         finds: Finds,
         house: House,
         registry: Registry,
-        session_id: str,
         *,
         settling: float = 3.0,
         watch: bool = False,
@@ -65,7 +64,7 @@ class ExtensionHost:
         self._disabled: tuple[Found, ...] = ()
         self._problems: tuple[Problem, ...] = ()
         self._untrusted: tuple[Untrusted, ...] = ()
-        self._fanout = Fanout(session_id, house.surroundings.cwd)
+        self._fanout = Fanout(house.session_id(), house.surroundings.cwd)
         self._happenings = Happenings(self._messages)
         self.services: Services | None = None
         """What extensions can ask for; None where nothing stands behind them."""

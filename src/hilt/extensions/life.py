@@ -112,7 +112,10 @@ class Life:
         pipes: Pipes = "stdio"
         if manifest.dialect == "jsonrpc":
             # A program may be large, and is looked through.
-            pipes = await asyncio.to_thread(pipes_of, manifest, self.found.directory)
+            try:
+                pipes = await asyncio.to_thread(pipes_of, manifest, self.found.directory)
+            except RuntimeError:
+                pipes = pipes_of(manifest, self.found.directory)  # no thread is to be had, as its start will tell
         return Spec(
             argv=self.found.argv,
             cwd=self.found.directory,
@@ -127,8 +130,8 @@ class Life:
 
     def _session(self) -> dict[str, str]:
         """Some that speak the jsonrpc dialect look for it there, though nobody gave it to them so far."""
-        session_id = self._house.surroundings.session_id
-        return {"PIGLET_SESSION_ID": session_id} if session_id and self.found.manifest.dialect == "jsonrpc" else {}
+        jsonrpc = self.found.manifest.dialect == "jsonrpc"
+        return {"PIGLET_SESSION_ID": self._house.session_id()} if jsonrpc else {}
 
     def _bytecode(self) -> dict[str, str]:
         """Where Python keeps what it compiled: not beside the sources, where it would run whatever it finds compiled

@@ -9,4 +9,3 @@ class Surroundings(Struct, frozen=True):
     provider: str
     model: str
     cwd: str
-    session_id: str = ""

@@ -49,9 +49,12 @@ class Catalogue:
     def find(self, provider: str, model: str) -> ModelInfo:
         """All that is known; for a model nobody knows, that is its id and no price."""
         provider = canonical(provider)
-        info = self._known(provider, model) or _unknown(provider, model)
-        for said in self._user_by_provider().get(provider, ()):
-            if said.id == model:
+        return self.amended(self._known(provider, model) or _unknown(provider, model))
+
+    def amended(self, info: ModelInfo) -> ModelInfo:
+        """What anybody knows of a model, with what the user says of it in its place."""
+        for said in self._user_by_provider().get(canonical(info.provider), ()):
+            if said.id == info.id:
                 info = said.over(info)
         return info
 

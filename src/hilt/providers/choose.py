@@ -9,7 +9,7 @@ from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from hilt.errors import AuthError, ConfigError, HiltError, Unavailable, UsageError
 from hilt.model.models import ModelInfo
@@ -203,7 +203,7 @@ def _settle(vendor: Vendor, model: str, asked: _Asked, credentials: Credentials,
         return Choice(info, lambda: _refuse(_keyless(vendor)), notice)
     coding = vendor.name == "kimi" and (model == "kimi-for-coding" or key.startswith("sk-kimi-"))
     address = given or (KIMI_CODING if coding else vendor.base_url)
-    return Choice(info, lambda: build(vendor.name, key, address), notice)
+    return Choice(structs.replace(info, base_url=address), lambda: build(vendor.name, key, address), notice)
 
 
 def _keyless(vendor: Vendor) -> AuthError:

@@ -149,7 +149,7 @@ async def test_without_a_key_of_ones_own_an_extension_that_is_gone_is_named() ->
 
 async def test_a_model_of_its_own_is_worth_another_try_while_its_extension_restarts() -> None:
     mine = ModelInfo("big", "myapi", extension="ext")
-    with pytest.raises(Unavailable, match="extension ext, which answers for myapi/big, .*: it is restarting"):
+    with pytest.raises(Unavailable, match=r"extension ext, which answers for myapi/big, .*: it is restarting"):
         await Bench(nobody, "restarting", "myapi").ask(mine)
     with pytest.raises(ProviderError) as caught:
         await Bench(nobody, "failed", "myapi").ask(mine)

@@ -84,8 +84,8 @@ async def _each(site: Site, places: Places, finder: Finder, found: tuple[Found, 
 async def _try(site: Site, places: Places, finder: Finder, found: Found) -> Trial:
     nobody = _Nobody()
     surroundings, memory = Surroundings("", "", str(site.cwd)), Memory(site.home.descriptions)
-    house = House(nobody, started, places, surroundings, attended=False, memory=memory, keys=KEYS)
-    host = ExtensionHost(_Only(found, finder), house, Registry(), "trial", settling=_PATIENCE)
+    house = House(nobody, started, places, surroundings, lambda: "trial", attended=False, memory=memory, keys=KEYS)
+    host = ExtensionHost(_Only(found, finder), house, Registry(), settling=_PATIENCE)
     async with host.running():
         await host.settled()
         [status] = host.statuses()

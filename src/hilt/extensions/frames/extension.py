@@ -28,6 +28,7 @@ from hilt.model.actions import Action
 from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.verdicts import Question, Verdict
 from hilt.packages.discovery import Found
+from hilt.transport.lines import TooLong
 from hilt.wire.frames import encode, pack, tool_call_line
 from hilt.wire.frames_answers import CommandFailed, command_answer, verdict
 from hilt.wire.frames_questions import intercept_line
@@ -201,6 +202,12 @@ class FramesExtension(Extension):
         if hello.name != self.found.manifest.name:
             self.report(f"it calls itself {hello.name[:64]!r}; the manifest's name counts")
         self.keeper.trouble()
+
+    def overlong(self, line: TooLong) -> None:
+        if self.introduced:
+            super().overlong(line)
+        else:
+            self.fail(f"its first line has {line.size:,} bytes and is no hello")
 
     def said(self, frame: ExtensionFrame) -> None:
         self.lines += 1

@@ -6,13 +6,14 @@ before the next question, whichever comes first. Each is encoded once however ma
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from hilt.errors import FrameError
 from hilt.extensions.extension import Extension
 from hilt.model.content import Image, Text, text_of
 from hilt.model.events import (
     AssistantMessageAdded,
+    BackgroundChanged,
     CompactionDone,
     CompactionFailed,
     CompactionStarted,
@@ -20,6 +21,7 @@ from hilt.model.events import (
     PermissionAsked,
     PermissionDecided,
     PromptSubmitted,
+    StateChanged,
     ToolCalled,
     ToolResultAdded,
     TurnEnded,
@@ -52,8 +54,17 @@ class Fanout:
 
     async def __call__(self, event: Event) -> None:
         """A sink of the bus."""
-        if self._listeners and type(event) in _FRAMES:
+        if type(event) is StateChanged and event.session != self._session_id:
+            self._change_over(event.session)
+        elif self._listeners and type(event) in _FRAMES:
             self.note(event)
+
+    def _change_over(self, session_id: str) -> None:
+        """Another session is open now: the one before has ended for all who listen."""
+        self.note(frames.session_end("session_switch"))
+        self.flush()
+        self._session_id = session_id
+        self.note(frames.session_start())
 
     def note(self, event: Event | Frame) -> None:
         if not self._noted:
@@ -119,6 +130,13 @@ def _tool_result(event: ToolResultAdded) -> Frame:
     )
 
 
+def _background(event: BackgroundChanged) -> Frame:
+    if event.state == "started":
+        return frames.subagent_start(event.name, event.name, event.name)
+    status = _ENDS[event.state]
+    return frames.subagent_stop(event.name, event.name, event.name, status, "" if event.state == "done" else event.text)
+
+
 def _confirmation(event: PermissionAsked) -> Frame:
     request = event.request
     return frames.tool_confirmation_requested(request.call_id, request.tool, request.args, request.preview.text)
@@ -129,6 +147,12 @@ def _decision(event: PermissionDecided) -> Frame:
     return frames.permission_decision(event.id, event.name, decision, event.source, reason=event.reason)
 
 
+_ENDS: dict[str, Literal["completed", "failed", "cancelled"]] = {
+    "done": "completed",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
+
 _FRAMES: dict[type, Callable[[Any], Frame]] = {
     PromptSubmitted: _prompt_submitted,
     TurnStarted: lambda event: frames.turn_start(event.step),
@@ -138,6 +162,7 @@ _FRAMES: dict[type, Callable[[Any], Frame]] = {
     ToolResultAdded: _tool_result,
     PermissionAsked: _confirmation,
     PermissionDecided: _decision,
+    BackgroundChanged: _background,
     CompactionStarted: lambda event: frames.pre_compact(event.id, event.messages, event.tokens),
     CompactionDone: lambda event: frames.post_compact(event.id, event.messages, event.tokens, "completed"),
     CompactionFailed: lambda event: frames.post_compact(event.id, event.messages, event.tokens, "failed", event.error),

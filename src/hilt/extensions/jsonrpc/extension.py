@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw, UnsetType
 
 from hilt import __version__
-from hilt.errors import ExtensionError, ExtensionFailure, ExtensionTimeout, FrameError
+from hilt.errors import ExtensionError, ExtensionFailure, ExtensionProtocolError, ExtensionTimeout, FrameError
 from hilt.extensions.agent import House, Program
 from hilt.extensions.capabilities import needed_to_do
 from hilt.extensions.extension import Extension, Keeper
@@ -85,6 +85,9 @@ class JsonRpcExtension(Extension):
         except ExtensionTimeout:
             self.tell_method("$/cancelRequest", {"id": 1})
             return  # whoever started it has a clock of his own
+        except ExtensionProtocolError as error:
+            self.fail(error.message)
+            return
         except ExtensionError:
             return
         except FrameError as error:
@@ -182,6 +185,10 @@ class JsonRpcExtension(Extension):
 
     def verdict(self, answer: Any, question: Question, name: str) -> Verdict:
         return self.methods.callbacks.verdict(answer, question, name)
+
+    def spare(self, pending: Pending, *, late: bool = False) -> None:
+        if self.peer.give_up(pending) or late:
+            self.tell_method("$/cancelRequest", {"id": pending.id})
 
     # Telling it
 

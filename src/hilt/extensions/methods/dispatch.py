@@ -19,6 +19,8 @@ from hilt.wire.jsonrpc_actions import action
 from hilt.wire.jsonrpc_reading import read
 
 _WAITING = 1000
+_BYTES = 8 * 1024 * 1024
+"""Of what waits to be told: some events carry a whole conversation."""
 _PATIENCE = 30.0
 """Seconds an answer may take and still have an effect."""
 _NEXT = 2.0
@@ -30,11 +32,15 @@ class _Told(Struct, frozen=True):
     type: str
     data: Raw
 
+    def __len__(self) -> int:
+        return len(memoryview(self.data))
+
 
 class Dispatch:
     def __init__(self, extension: Extension) -> None:
         self._extension = extension
         self._waiting: deque[_Told] = deque()
+        self._bytes = 0
         self._under_way: set[Pending] = set()
         self._newest: Pending | None = None
         """What is being dealt with, and what the next one waits for."""
@@ -42,9 +48,11 @@ class Dispatch:
 
     def tell(self, kind: str, data: Raw) -> None:
         """Returns at once. `data` is written already, for others are told the same."""
-        if len(self._waiting) >= _WAITING:
+        told = _Told(kind, data)
+        while self._waiting and (len(self._waiting) >= _WAITING or self._bytes + len(told) > _BYTES):
             self._drop()
-        self._waiting.append(_Told(kind, data))
+        self._waiting.append(told)
+        self._bytes += len(told)
         if self._newest is None:
             self._next()
 
@@ -63,6 +71,7 @@ class Dispatch:
         """The oldest piece of an answer that is being written, which is whole later; or else the oldest."""
         piece = next((told for told in self._waiting if told.type == "EventStreamDelta"), self._waiting[0])
         self._waiting.remove(piece)
+        self._bytes -= len(piece)
         self._extension.unsendable += 1
         self._extension.report("it does not deal with its events as fast as they come: the oldest are lost")
 
@@ -73,6 +82,7 @@ class Dispatch:
         if not self._waiting or len(self._under_way) >= _UNDER_WAY:
             return
         told = self._waiting.popleft()
+        self._bytes -= len(told)
         self._newest = pending = self._extension.ask_method("event/dispatch", told, told.type, _PATIENCE)
         self._under_way.add(pending)
         self._alarm = asyncio.get_running_loop().call_later(_NEXT, self._next)

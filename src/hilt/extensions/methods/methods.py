@@ -39,7 +39,7 @@ class Methods:
         extension = self._extension
         if method == "provider/delta":
             self._report(self.streams.delta(params))
-        elif method.startswith("register/"):
+        elif self._registering.knows(method):
             self.register(method, params)
         elif method in ACTIONS:
             try:
@@ -52,9 +52,14 @@ class Methods:
             self._progress(params)
         elif method == "$/cancelRequest":
             self._serving.cancel(params)
-        elif method not in self._unknown and len(self._unknown) < _NAMED:
+        else:
+            self._note_unknown(method[:_SHOWN])
+
+    def _note_unknown(self, method: str) -> None:
+        """It may be as long as a line: no more of it is kept than is shown."""
+        if method not in self._unknown and len(self._unknown) < _NAMED:
             self._unknown.add(method)
-            extension.report(f"an unknown notification {method[:_SHOWN]!r} is ignored, and others of that name")
+            self._extension.report(f"an unknown notification {method!r} is ignored, and others of that name")
 
     def register(self, method: str, params: Raw | UnsetType) -> None:
         problem = self._registering.take(method, params)

@@ -52,6 +52,10 @@ class Registering:
     def hooks(self) -> tuple[str, ...]:
         return tuple(self._hooks)
 
+    @staticmethod
+    def knows(method: str) -> bool:
+        return method in _TAKEN
+
     def take(self, method: str, raw: Raw | UnsetType) -> str | None:
         shape, register = _TAKEN[method]
         try:
