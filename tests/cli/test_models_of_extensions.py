@@ -194,6 +194,7 @@ def test_what_an_extension_has_models_use_is_shown_with_it_and_ends_at_its_limit
     with hilt.rpc("--provider", "myapi", *extension(hilt)) as rpc:
         rpc.send(type="command", name="ask", args="one")
         assert "big heard: one" in rpc.event("ext_notify")["message"]
+        rpc.response("command")
         (status,) = rpc.ask("extensions")["data"]["extensions"]
         assert status["tokens_used"] == 110
         assert "tokens used: 110" in rpc.ask("command", name="ext")["data"]["display"]

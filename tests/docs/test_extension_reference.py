@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from docs.fences import ROOT, fences_of
-from hilt.agent import foreign, interception, notes, session
+from hilt.agent import foreign, interception, notes, words
 from hilt.errors import ManifestError
 from hilt.extensions import (
     allowance,
@@ -25,6 +25,8 @@ from hilt.extensions import (
 )
 from hilt.extensions.frames import extension as speaking
 from hilt.extensions.frames import fanout, handshake, inbound
+from hilt.extensions.methods import registering
+from hilt.extensions.services import asking
 from hilt.frontends import consent, terminal
 from hilt.model.extensions import ExtensionState
 from hilt.model.verdicts import Interceptable
@@ -62,6 +64,8 @@ SAMPLES = [
     frames_events.tool_result("1", "bash", {}, "failed", (), invalid="["),
     frames_events.pre_compact("1", 1, 1),
     frames_events.post_compact("1", 1, 1, "failed", "oh"),
+    frames_events.subagent_start("a", "a", "a"),
+    frames_events.subagent_stop("a", "a", "a", "failed", "oh"),
 ]
 
 
@@ -151,7 +155,7 @@ def test_what_may_stand_in_a_field_is_what_the_code_takes() -> None:
         response = frames_types.CommandResponse("1", action, tool_name="bash")
         assert not isinstance(frames_answers.command_answer(response), frames_answers.CommandFailed)
         assert _rows(ours["command_response"], action), action
-    assert [kind for kind in frames_limits.KINDS if f"`{kind}`" not in ours["register"]] == []
+    assert [kind for kind in frames_limits.KINDS if not _rows(ours["register"], kind)] == []
     assert [way for way in frames_limits.EXPOSURES if f"`{way}`" not in ours["register_tool"]] == []
     assert [kind for kind in frames_results.IMAGE_TYPES if f"`{kind}`" not in ours["tool_result"]] == []
     for event in get_args(Interceptable):
@@ -171,6 +175,7 @@ def test_the_deadlines_are_those_of_the_code() -> None:
         ("`event_intercept_response`", f"{verdict} s, or `guard.timeout_ms`; {impatience:g} s after three"),
         ("all interceptors of one question together", f"{interception._BUDGET:g} s, or the longest `guard.timeout_ms`"),
         ("`call_tool`", f"{inbound._CALL_LIMIT:g} s"),
+        ("`host_request`", f"[{asking.USUAL:g} s or more]"),
         ("reading its input", f"{Bounds().stall:g} s without any progress"),
         ("its exit after it closed its stdout", f"{life._EOF_GRACE:g} s"),
         ("its exit after `shutdown`", f"{grace} s, or `stop_grace_ms`"),
@@ -188,6 +193,11 @@ def test_the_limits_are_those_of_the_code() -> None:
         ("shortcuts", f"{registrations._SHORTCUTS}"),
         ("prompt sections", f"{registrations._SECTIONS}, of {registrations._SECTION >> 10} KiB each"),
         ("names of events subscribed to", f"{registrations._EVENTS}"),
+        (
+            "interceptors, each of the other kinds of `register`",
+            f"{registrations._WATCHES}, {registrations._OFFERS}",
+        ),
+        ("models of a provider", f"{registering._PROVIDER_MODELS:,}"),
         (
             "a description, a schema",
             f"{frames_limits.DESCRIPTION_LIMIT >> 10} KiB, {frames_limits.SCHEMA_LIMIT >> 10} KiB",
@@ -210,10 +220,13 @@ def test_the_numbers_beside_the_frames_are_those_of_the_code() -> None:
     assert f"The last {notes._KEPT} are kept" in ours["notify"]
     assert f"A call has {inbound._CALL_LIMIT:g} s" in ours["call_tool"]
     assert f"{chores._AT_ONCE} run at the same time, {chores._WAITING}\nmore wait" in ours["call_tool"]
+    waiting = f"{chores._AT_ONCE} are at work at the same time, {extension._REQUESTS:,} more wait"
+    assert waiting in ours["host_request"]
+    assert f"1 to {registering._NAME} characters" in _rows(ours["register"], "name")[0]
     most = f"At most {frames_results.RELAY_LIMIT >> 10} KiB and {frames_results.RELAY_BLOCKS} blocks"
     assert most in theirs["tool_result"]
     assert f"cut after {frames_events.TEXT_LIMIT:,} characters" in _section(PROTOCOL, "Events")
-    assert (foreign.DEPTH, session._UNASKED, peer._LONG_LINES) == (4, 3, 3)  # spelt out in the page
+    assert (foreign.DEPTH, words._UNASKED, peer._LONG_LINES) == (4, 3, 3)  # spelt out in the page
 
 
 def _rows_of(title: str) -> list[str]:

@@ -17,10 +17,11 @@ import pytest
 from hilt.extensions import life, supervisor
 from hilt.model.content import text_of
 from hilt.model.conversation import ToolMessage
+from hilt.model.extensions import Dialect
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import TitleRecord, new_meta
 from support.agent import MODEL, calls, says
-from support.extending import Extended, Made, chaos, extended, tool
+from support.extending import FRAMES_ONLY, JSONRPC_ONLY, Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 from transport.children import runs, state
 
@@ -30,6 +31,10 @@ FLAT = 12 * MIB
 """Bytes that may be in use beyond what was, whatever comes: a line of 4 MiB, joined from its pieces, and some more."""
 AT_ONCE = 5.0
 """Seconds within which a call fails that need not wait for its deadline, on a busy machine."""
+
+
+ANSWER = {"frames": "tool_result", "jsonrpc": "a line"}
+"""As an answer is called of which no more can be read."""
 
 
 def now() -> float:
@@ -93,7 +98,9 @@ async def lively(it: Extended, longest: float = 1.0) -> AsyncIterator[None]:
 # R1
 
 
-async def test_a_line_too_long_fails_its_call_at_once_is_not_kept_and_the_next_is_whole(tmp_path: Path) -> None:
+async def test_a_line_too_long_fails_its_call_at_once_is_not_kept_and_the_next_is_whole(
+    tmp_path: Path, dialect: Dialect
+) -> None:
     async with beside(tmp_path, answering(f"big_line:{5 * MIB}", "answer")) as it:
         pid = it.status("t").pid
         with flat_memory():
@@ -101,7 +108,7 @@ async def test_a_line_too_long_fails_its_call_at_once_is_not_kept_and_the_next_i
             text, is_error = await it.call("t")
         assert is_error and now() - began < AT_ONCE, "its deadline is a minute"
         assert "extension t gave an unusable answer to t: a line of 5,242,879 bytes is too long" in text
-        await it.warned("extension t: tool_result could not be used", "5,242,879 bytes is too long")
+        await it.warned(f"extension t: {ANSWER[dialect]} could not be used", "5,242,879 bytes is too long")
         assert await it.call("t") == ("ok", False)
         assert (it.status("t").pid, it.status("t").mistakes) == (pid, 1)
 
@@ -112,9 +119,13 @@ async def test_a_line_just_short_enough_is_taken(tmp_path: Path) -> None:
         assert it.status("t").mistakes == 0
 
 
-async def test_a_long_line_whose_id_is_out_of_sight_costs_its_call_no_more_than_the_deadline(tmp_path: Path) -> None:
-    hidden = {"type": "tool_result", "content": [{"type": "text", "text": "x" * 5000}], "id": "$ID"}
-    made = answering(f"big_line:{5 * MIB}", f"frame:{json.dumps(hidden)}", tool_timeout_ms=600)
+async def test_a_long_line_whose_id_is_out_of_sight_costs_its_call_no_more_than_the_deadline(
+    tmp_path: Path, dialect: Dialect
+) -> None:
+    content = {"content": [{"type": "text", "text": "x" * 5000}]}
+    hidden = {"type": "tool_result", **content, "id": "$ID"} if dialect == "frames" else {"result": content, "id": 0}
+    line = json.dumps(hidden).replace('"id": 0', '"id": $ID')
+    made = answering(f"big_line:{5 * MIB}", f"raw:{line}", tool_timeout_ms=600)
     async with beside(tmp_path, made) as it:
         began = now()
         text, is_error = await it.call("t")
@@ -204,11 +215,19 @@ async def test_a_flood_of_nonsense_is_told_once_logged_a_little_and_holds_nobody
         (["slowly:0.001", "answer:naïve 漢字 🎉"], "naïve 漢字 🎉"),
         (["separators", "answer"], "ok\u2028\u0085\u000b"),
         (["surrogate", "answer"], "ok\ufffd"),
-        (['raw:{"type":"tool_result","id":"$ID","content":[{"type":"text","text":"windows"}]}\r'], "windows"),
+        ([], "windows"),
     ],
     ids=["broken UTF-8", "UTF-8 in pieces", "separators", "half a pair", "CRLF"],
 )
-async def test_odd_characters_arrive_and_can_be_kept_and_shown(tmp_path: Path, do: list[str], text: str) -> None:
+async def test_odd_characters_arrive_and_can_be_kept_and_shown(
+    tmp_path: Path, dialect: Dialect, do: list[str], text: str
+) -> None:
+    content = '"content":[{"type":"text","text":"windows"}]'
+    windows = {
+        "frames": f'raw:{{"type":"tool_result","id":"$ID",{content}}}\r',
+        "jsonrpc": f'raw:{{"jsonrpc":"2.0","id":$ID,"result":{{{content}}}}}\r',
+    }
+    do = do or [windows[dialect]]
     path = tmp_path / "session.jsonl"
     turns = [calls(("t", {})), says("x")]
     with SessionLog.create(path, new_meta(str(tmp_path), MODEL.provider, MODEL.id)) as log:
@@ -292,22 +311,28 @@ async def test_a_mark_of_byte_order_is_forgiven_in_the_first_line_only(tmp_path:
     [
         ["nul", "answer"],
         ["wrong_type:content", "answer"],
-        ["wrong_type:is_error", "failed"],
-        ['raw:{"type":"tool_result","id":"$ID","content":'],
+        ["wrong_type:IS_ERROR", "failed"],
+        ["raw:CUT_OFF"],
         ['frame:{"type":"tool_result","id":"$ID","content":{"type":"text","text":"ok"}}'],
         ['frame:{"type":"tool_result","id":"$ID","content":[{"type":"text","text":1}]}'],
     ],
     ids=["NUL", "content", "is_error", "cut off", "an object for a list", "a number for a text"],
 )
 async def test_an_answer_that_cannot_be_used_fails_its_call_at_once_with_the_reason(
-    tmp_path: Path, do: list[str]
+    tmp_path: Path, dialect: Dialect, do: list[str]
 ) -> None:
+    spelt = {
+        "frames": ("is_error", '{"type":"tool_result","id":"$ID","content":'),
+        "jsonrpc": ("isError", '{"jsonrpc":"2.0","id":$ID,"result":{"content":'),
+    }[dialect]
+    do = [verb.replace("IS_ERROR", spelt[0]).replace("CUT_OFF", spelt[1]) for verb in do]
     async with beside(tmp_path, answering(*do)) as it:
         began = now()
         text, is_error = await it.call("t")
         assert is_error and now() - began < AT_ONCE
         assert "extension t gave an unusable answer to t: " in text
-        await it.warned("extension t: tool_result could not be used")
+        await it.warned("extension t: ", "could not be used")
+        assert dialect == "jsonrpc" or await it.warned("extension t: tool_result could not be used")
         assert it.status("t").mistakes == 1
         assert await it.call("t") == ("ok", False)
 
@@ -318,15 +343,18 @@ async def test_an_answer_that_cannot_be_used_fails_its_call_at_once_with_the_rea
         ["utf16", "answer"],
         ["wrong_type", "answer"],
         ["wrong_type:id", "answer"],
-        ['frame:{"type":"tool_result","id":1,"content":[]}'],
+        ['frame:{"type":"tool_result","id":1.5,"content":[]}'],
         ['frame:{"type":"tool_result","content":[]}'],
         ["raw:null"],
+        ['raw:{"type":"tool_result","jsonrpc":"2.0","id":OTHER,"content":[],"result":{"content":[]}}'],
     ],
-    ids=["UTF-16", "a list", "id true", "id 1", "no id", "null"],
+    ids=["UTF-16", "a list", "id true", "id 1.5", "no id", "null", "an id of another type"],
 )
 async def test_an_answer_to_nobody_is_counted_and_told_and_the_call_ends_by_its_deadline(
-    tmp_path: Path, do: list[str]
+    tmp_path: Path, dialect: Dialect, do: list[str]
 ) -> None:
+    other = {"frames": "1", "jsonrpc": '"$ID"'}[dialect]
+    do = [verb.replace("OTHER", other) for verb in do]
     async with beside(tmp_path, answering(*do, tool_timeout_ms=400)) as it:
         began = now()
         text, is_error = await it.call("t")
@@ -337,9 +365,40 @@ async def test_an_answer_to_nobody_is_counted_and_told_and_the_call_ends_by_its_
         assert await it.call("t") == ("ok", False)
 
 
+@JSONRPC_ONLY
+@pytest.mark.parametrize("id_", ["$ID.0", "1e3", "[$ID]", "-$ID", "9$ID", str(2**64), "1"])
+async def test_only_the_very_number_it_was_asked_with_makes_an_answer(tmp_path: Path, id_: str) -> None:
+    """Not the same number in other words, nor one that was answered before."""
+    line = f'raw:{{"jsonrpc":"2.0","id":{id_},"result":{{"content":[{{"type":"text","text":"wrong"}}]}}}}'
+    async with beside(tmp_path, answering(line, "answer")) as it:
+        assert await it.call("t") == ("ok", False)
+        assert it.status("t").mistakes == 1
+
+
 # R13, R14
 
 
+@JSONRPC_ONLY
+async def test_unknown_notifications_are_ignored_and_told_once_and_unknown_requests_are_refused(
+    tmp_path: Path,
+) -> None:
+    many = ("flood:100", "host_notify:x$N", "host_notify:register/x", "host_notify:host/config.get")
+    asked = 'host_request:{"id":"q","method":"host/dance"}'
+    long = f"host_notify:{'x' * 3 * MIB}"
+    made = answering("flood:500", "host_notify:hologram", *many, asked, "await:host_response", long, "answer")
+    made.files["chaos.json"] = made.files["chaos.json"].replace('"ready"', '"record:../../got", "ready"')
+    async with beside(tmp_path, made) as it:
+        assert await it.call("t") == ("ok", False)
+        assert it.status("t").mistakes == 0, "others may know what to do with them"
+        await it.warned("extension t: an unknown notification 'hologram' is ignored")
+        assert len(it.warnings()) <= 20 and all(len(warning) < 300 for warning in it.warnings())
+        log = (tmp_path / "logs" / "ext-t.log").read_text()
+        assert log.count("'hologram'") == 1 and log.count("unknown notification") == 32
+        (refused,) = [frame for frame in it.frames("got") if frame["type"] == "host_response"]
+        assert refused["error"] == {"code": -32601, "message": "method not found: host/dance"}
+
+
+@FRAMES_ONLY
 async def test_frames_of_unknown_types_are_ignored_and_told_once_for_each_type(tmp_path: Path) -> None:
     many = ("flood:100", "unknown_type:x$N")
     made = answering("flood:500", "unknown_type:hologram", "unknown_type:odour", *many, "answer")
@@ -353,6 +412,7 @@ async def test_frames_of_unknown_types_are_ignored_and_told_once_for_each_type(t
         assert log.count("'hologram'") == 1 and log.count("unknown type") == 32
 
 
+@FRAMES_ONLY
 async def test_a_type_as_long_as_a_line_is_shown_in_short(tmp_path: Path) -> None:
     long = "x" * 3 * MIB
     made = answering(f"unknown_type:{long}", f'frame:{{"type":"{long}","id":1}}', "answer")
@@ -362,9 +422,13 @@ async def test_a_type_as_long_as_a_line_is_shown_in_short(tmp_path: Path) -> Non
         assert [len(warning) < 300 for warning in it.warnings()] == [True, True]
 
 
-async def test_keys_in_other_case_count_where_the_exact_ones_are_absent(tmp_path: Path) -> None:
+async def test_keys_in_other_case_count_where_the_exact_ones_are_absent(tmp_path: Path, dialect: Dialect) -> None:
     loud = ["other_case", "hello:t", "other_case", "register_tool:t", "other_case", "ready"]
-    exact = 'frame:{"TYPE":"shout","type":"tool_result","id":"$ID","content":[{"type":"text","Text":"a","text":"b"}]}'
+    content = '[{"type":"text","Text":"a","text":"b"}]'
+    exact = {
+        "frames": f'raw:{{"TYPE":"shout","type":"tool_result","id":"$ID","content":{content}}}',
+        "jsonrpc": f'raw:{{"jsonrpc":"2.0","ID":7,"id":$ID,"Result":7,"result":{{"Content":7,"content":{content}}}}}',
+    }[dialect]
     made = chaos(
         "t", *loud, {"on": "tool_call", "times": 1, "do": ["other_case", "answer"]}, {"on": "tool_call", "do": exact}
     )

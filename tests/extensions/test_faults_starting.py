@@ -19,11 +19,12 @@ import pytest
 
 from hilt.extensions import supervisor
 from hilt.model.events import Noticed
+from hilt.model.extensions import Dialect
 from hilt.packages.manifest import Manifest
 from hilt.transport.launch import Spec
 from hilt.transport.process import Child, started
 from support.agent import calls, says
-from support.extending import Extended, Made, chaos, extended, tool
+from support.extending import FRAMES_ONLY, JSONRPC_ONLY, Extended, Made, chaos, extended, tool
 from support.hilt_process import Hilt, until
 from support.leftovers import nothing_left
 from transport.children import runs, state
@@ -54,7 +55,13 @@ def log_of(it: Extended, name: str) -> str:
 # S1
 
 
-async def test_one_that_never_says_hello_is_ended_with_its_children_and_holds_nobody_up(tmp_path: Path) -> None:
+GREETING = {"frames": "say hello", "jsonrpc": "answer initialize"}
+"""How a manifest's dialect calls it."""
+
+
+async def test_one_that_never_says_hello_is_ended_with_its_children_and_holds_nobody_up(
+    tmp_path: Path, dialect: Dialect
+) -> None:
     seen, born = tmp_path / "pid", tmp_path / "child"
     silent = chaos(
         "silent",
@@ -74,13 +81,15 @@ async def test_one_that_never_says_hello_is_ended_with_its_children_and_holds_no
         assert it.status("silent").state == "starting"
         failed = await it.state("silent", "failed")
         assert 1.4 < now() - began < 1.5 + SLACK
-        assert failed.reason.startswith("did not say hello within 1.5 s; its last words: where are my keys")
+        last = "its last words: where are my keys"
+        assert failed.reason.startswith(f"did not {GREETING[dialect]} within 1.5 s; {last}")
         assert "start_timeout_ms" in failed.reason
         await it.until(lambda: not any(map(runs, pids(seen) + pids(born))), "both are ended")
         assert not any(map(state, pids(seen))), "reaped"
         assert await it.call("well") == ("ok", False)
 
 
+@FRAMES_ONLY
 def test_a_hello_may_take_ten_seconds_unless_the_manifest_says_otherwise() -> None:
     assert Manifest("x").start_timeout_ms == 10_000
 
@@ -88,19 +97,20 @@ def test_a_hello_may_take_ten_seconds_unless_the_manifest_says_otherwise() -> No
 # S2
 
 
-async def test_the_time_for_a_hello_does_not_begin_anew_with_each_byte(tmp_path: Path) -> None:
+async def test_the_time_for_a_hello_does_not_begin_anew_with_each_byte(tmp_path: Path, dialect: Dialect) -> None:
     slow = chaos("slow", "hello_slowly:0.03", "ready", start_timeout_ms=600, stop_grace_ms=0)
     began = now()
     async with nothing_left(), extended(tmp_path, slow, tool("well")) as it:
         failed = await it.state("slow", "failed")
         assert 0.5 < now() - began < 0.6 + SLACK, "the whole hello would take longer than three seconds"
-        assert "did not say hello within 0.6 s" in failed.reason
+        assert f"did not {GREETING[dialect]} within 0.6 s" in failed.reason
         assert await it.call("well") == ("ok", False)
 
 
 # S3
 
 
+@FRAMES_ONLY
 async def test_chatter_before_the_hello_is_forgiven_logged_and_told(tmp_path: Path) -> None:
     chatty = chaos("chatty", "stray:64", "hello", "register_tool:chatty", "ready")
     async with nothing_left(), extended(tmp_path, chatty) as it:
@@ -112,6 +122,41 @@ async def test_chatter_before_the_hello_is_forgiven_logged_and_told(tmp_path: Pa
         assert all(f"starting up, step {number}" in log_of(it, "chatty") for number in (1, 30, 64))
 
 
+def speaking_on(pipes: str, made: Made) -> None:
+    """`either`: its manifest does not say where."""
+    made.manifest["pipes"] = None if pipes == "either" else pipes
+
+
+@JSONRPC_ONLY
+@pytest.mark.parametrize("pipes", ["fd", "stdio", "either"])
+async def test_chatter_beside_the_protocol_is_logged_and_costs_nothing(tmp_path: Path, pipes: str) -> None:
+    said = [f"print:starting up, step {number}" for number in range(100)]
+    chatty = chaos("chatty", *said, "hello", "register_tool:chatty", "ready", "print:so on and on")
+    speaking_on(pipes, chatty)
+    async with nothing_left(), extended(tmp_path, chatty) as it:
+        await it.ready()
+        assert await it.call("chatty") == ("ok", False)
+        if pipes == "stdio":  # which is where it speaks, so all of it was taken for something it said
+            await it.until(lambda: it.status("chatty").mistakes == 101)
+            assert len(it.warnings()) == 1
+        else:
+            await it.until(lambda: "so on and on" in log_of(it, "chatty"))
+            assert all(f"starting up, step {number}" in log_of(it, "chatty") for number in (0, 50, 99))
+            assert not it.warnings() and it.status("chatty").mistakes == 0
+
+
+@JSONRPC_ONLY
+@pytest.mark.parametrize("pipes", ["fd", "either"])
+async def test_a_flood_on_stdout_where_nobody_speaks_holds_nothing_up(tmp_path: Path, pipes: str) -> None:
+    flooding = chaos("t", "stdout:3000000", "hello", "register_tool:t", "stdout:3000000", "ready", "stdout:13000000")
+    speaking_on(pipes, flooding)
+    async with nothing_left(), extended(tmp_path, flooding) as it:
+        await it.ready()
+        assert await it.call("t") == ("ok", False)
+        assert sum(file.stat().st_size for file in (tmp_path / "logs").glob("ext-t.log*")) <= 10 * 2**20
+
+
+@FRAMES_ONLY
 @pytest.mark.parametrize(
     ("chatter", "told"),
     [(["stray:65"], "65 lines"), (["raw:" + "x" * 40_000, "raw:" + "y" * 40_000], "2 lines")],
@@ -130,6 +175,7 @@ async def test_too_much_chatter_before_the_hello_ends_it(tmp_path: Path, chatter
         assert await it.call("well") == ("ok", False)
 
 
+@FRAMES_ONLY
 async def test_a_first_line_without_end_is_no_hello(tmp_path: Path) -> None:
     late = '{"type":"hello","name":"endless"}'  # in one piece with the end of that line
     endless = chaos("endless", "endless:5000000", f"raw:\n{late}", stop_grace_ms=0)
@@ -139,10 +185,54 @@ async def test_a_first_line_without_end_is_no_hello(tmp_path: Path) -> None:
         assert failed.restarts == 0, "it would do the same again"
 
 
+@JSONRPC_ONLY
+async def test_a_line_too_long_before_all_is_registered_costs_no_more_than_itself(tmp_path: Path) -> None:
+    lengthy = chaos("t", "hello", "big_line:5000000", "register_tool:lost", "register_tool:t", "ready")
+    async with nothing_left(), extended(tmp_path, lengthy) as it:
+        await it.ready()
+        assert it.status("t").tools == ("t",)
+        await it.warned("extension t: register/tool could not be used", "a line of 4,999,999 bytes is too long")
+        assert await it.call("t") == ("ok", False)
+
+
+@JSONRPC_ONLY
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (["big_line:5000000", "ready"], "a line of 4,999,999 bytes is too long"),
+        (["nul", "ready"], "malformed"),
+        (['raw:{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no config"}}'], "with an error: no config"),
+    ],
+    ids=["too long", "NUL", "an error"],
+)
+async def test_an_answer_to_initialize_that_cannot_be_used_ends_it_at_once(
+    tmp_path: Path, answer: list[str], told: str
+) -> None:
+    async with nothing_left(), extended(tmp_path, chaos("t", "hello", *answer, "hang", stop_grace_ms=0)) as it:
+        began = now()
+        failed = await it.state("t", "failed")
+        assert now() - began < SLACK, "and not after ten seconds"
+        assert "initialize" in failed.reason and told in failed.reason
+
+
+@JSONRPC_ONLY
+async def test_an_answer_to_initialize_of_the_wrong_shape_counts_all_the_same(tmp_path: Path) -> None:
+    odd = 'raw:{"jsonrpc":"2.0","id":1,"result":{"name":7,"version":[]}}'
+    nothing = 'raw:{"jsonrpc":"2.0","id":1}'
+    made = [chaos(name, "hello", f"register_tool:{name}", answer) for name, answer in (("a", odd), ("b", nothing))]
+    async with nothing_left(), extended(tmp_path, *made) as it:
+        await it.ready()
+        assert await it.call("a") == await it.call("b") == ("ok", False)
+        await it.warned("extension a: its answer to initialize is unusable, but it is there")
+
+
 # S4
 
 
-async def test_one_that_exits_before_its_hello_is_reported_with_how_and_its_last_words(tmp_path: Path) -> None:
+async def test_one_that_exits_before_its_hello_is_reported_with_how_and_its_last_words(
+    tmp_path: Path, dialect: Dialect
+) -> None:
+    before = {"frames": "before its hello", "jsonrpc": "before its answer to initialize"}[dialect]
     seen = tmp_path / "pid"
     complaints = [f"log:complaint {number:02}" for number in range(1, 26)]
     made = [
@@ -152,10 +242,10 @@ async def test_one_that_exits_before_its_hello_is_reported_with_how_and_its_last
     ]
     async with nothing_left(), extended(tmp_path, *made, tool("well")) as it:
         three = (await it.state("three", "failed")).reason
-        assert three.startswith("exited with code 3 before its hello; its last words: complaint 06 | complaint 07")
+        assert three.startswith(f"exited with code 3 {before}; its last words: complaint 06 | complaint 07")
         assert "complaint 25" in three and "complaint 05" not in three
-        assert "killed by SIGSEGV before its hello" in (await it.state("segv", "failed")).reason
-        assert "exited with code 0 before its hello" in (await it.state("zero", "failed")).reason
+        assert f"killed by SIGSEGV {before}" in (await it.state("segv", "failed")).reason
+        assert f"exited with code 0 {before}" in (await it.state("zero", "failed")).reason
         await it.until(lambda: len(pids(seen)) == 3 and not any(map(state, pids(seen))), "all are reaped")
         assert await it.call("well") == ("ok", False)
 
@@ -193,10 +283,16 @@ def other_processor(folder: Path) -> Made:
     return made
 
 
-async def test_what_cannot_run_says_why_and_what_to_do_in_one_line_and_the_others_start(tmp_path: Path) -> None:
+async def test_what_cannot_run_says_why_and_what_to_do_in_one_line_and_the_others_start(
+    tmp_path: Path, dialect: Dialect
+) -> None:
     make = (missing, not_executable, windows_lines, no_interpreter, other_processor)
     unknown = Made("unknown", {"exec": "no-such-program-anywhere"})
     made = [one(tmp_path / "extensions") for one in make]
+    if dialect == "jsonrpc":
+        for one in made:
+            (tmp_path / "extensions" / one.name / "extension.json").unlink(missing_ok=True)
+            one.manifest["runtime"], one.dialect = one.manifest.pop("exec"), dialect
     async with nothing_left(), extended(tmp_path, *made, unknown, tool("well")) as it:
         for name, cause, fix in (
             ("missing", "there is no such file", "correct the path"),
@@ -214,6 +310,7 @@ async def test_what_cannot_run_says_why_and_what_to_do_in_one_line_and_the_other
 # S6
 
 
+@FRAMES_ONLY
 async def test_the_name_in_the_manifest_counts_and_another_in_the_hello_is_told(tmp_path: Path) -> None:
     other = chaos("mine", 'hello:{"name":"yours","version":"9.9"}', "register_tool:t", "ready", version="1.0")
     nameless = chaos("nameless", 'hello:{"name":""}', "hang", stop_grace_ms=0)
@@ -225,9 +322,33 @@ async def test_the_name_in_the_manifest_counts_and_another_in_the_hello_is_told(
         assert 'its hello has no "name"' in (await it.state("nameless", "failed")).reason
 
 
+@JSONRPC_ONLY
+async def test_the_name_in_the_manifest_counts_and_another_is_logged_and_no_more(tmp_path: Path) -> None:
+    """Here it is what the answer says that nobody looks at."""
+    other = chaos("mine", 'hello:{"name":"yours","version":"9.9"}', "register_tool:t", "ready", version="1.0")
+    nameless = chaos("nameless", 'hello:{"name":""}', "register_tool:u", "ready")
+    async with nothing_left(), extended(tmp_path, other, nameless) as it:
+        await it.ready()
+        assert "it calls itself 'yours'; the manifest's name counts" in log_of(it, "mine")
+        assert it.status("mine").version == "1.0"
+        assert await it.call("t") == await it.call("u") == ("ok", False)
+        assert not it.warnings()
+
+
 # S7
 
 
+@JSONRPC_ONLY
+async def test_further_answers_to_initialize_are_ignored_and_counted(tmp_path: Path) -> None:
+    twice = chaos("twice", "hello", "register_tool:twice", "ready", "flood:50", "hello:other")
+    async with nothing_left(), extended(tmp_path, twice) as it:
+        await it.ready()
+        assert await it.call("twice") == ("ok", False)
+        await it.until(lambda: it.status("twice").mistakes == 50)
+        assert not it.warnings()
+
+
+@FRAMES_ONLY
 async def test_further_hellos_are_ignored_counted_and_told_once(tmp_path: Path) -> None:
     twice = chaos("twice", "hello", "register_tool:twice", "flood:50", "hello:other", "ready")
     async with nothing_left(), extended(tmp_path, twice) as it:
@@ -241,12 +362,13 @@ async def test_further_hellos_are_ignored_counted_and_told_once(tmp_path: Path) 
 # S8
 
 
-async def test_a_tool_that_comes_late_is_announced_and_joins_the_next_turn(tmp_path: Path) -> None:
+async def test_a_tool_that_comes_late_is_announced_and_joins_the_next_turn(tmp_path: Path, dialect: Dialect) -> None:
     go = tmp_path / "go"
-    slow = chaos("slow", "hello", "register_tool:early", f"wait_for:{go}", "register_tool:late")
+    ready = ["ready"] * (dialect == "jsonrpc")  # which cannot be left out there
+    slow = chaos("slow", "hello", "register_tool:early", *ready, f"wait_for:{go}", "register_tool:late")
     turns = [says("one"), calls(("late", {})), says("two")]
     async with nothing_left(), extended(tmp_path, slow, turns=turns) as it:
-        await it.ready()  # by being silent
+        await it.ready()  # where it does not say so, by being silent
         await it.say()
         assert offered(it).keys() == {"early"}
         go.touch()
@@ -263,7 +385,8 @@ async def test_a_tool_that_comes_late_is_announced_and_joins_the_next_turn(tmp_p
 async def test_of_three_with_one_name_only_the_first_is_ever_started_and_the_others_are_named(tmp_path: Path) -> None:
     seen = tmp_path / "pids"
     one = tool("t", f"touch:{seen}")
-    made = [Made(folder, {**one.manifest, "name": "t"}, one.files) for folder in ("first", "second", "third")]
+    manifest = {**one.manifest, "name": "t"}
+    made = [Made(folder, manifest, one.files, one.dialect) for folder in ("first", "second", "third")]
     async with nothing_left(), extended(tmp_path, *made, tool("well")) as it:
         await it.ready()
         assert [status.name for status in it.host.statuses()] == ["t", "well"]
@@ -277,7 +400,9 @@ async def test_of_three_with_one_name_only_the_first_is_ever_started_and_the_oth
 # S10
 
 
-async def test_registrations_beyond_the_limits_are_refused_by_name_and_the_rest_stays(tmp_path: Path) -> None:
+async def test_registrations_beyond_the_limits_are_refused_by_name_and_the_rest_stays(
+    tmp_path: Path, dialect: Dialect
+) -> None:
     greedy = chaos(
         "greedy",
         "hello",
@@ -285,6 +410,7 @@ async def test_registrations_beyond_the_limits_are_refused_by_name_and_the_rest_
         "big_schema:100000",
         f'register:{{"title":"{"x" * 100_000}"}}',
         "register_many:5000",
+        *["ready"] * (dialect == "jsonrpc"),
         {"on": "tool_call", "do": "answer"},
     )
     async with nothing_left(), extended(tmp_path, greedy, tool("well")) as it:
@@ -342,6 +468,7 @@ async def test_registering_again_replaces_ones_own_and_never_anothers(tmp_path: 
 # S13
 
 
+@FRAMES_ONLY  # whatever it is that they speak
 async def test_two_hundred_at_once_all_start_and_a_prompt_does_not_wait_for_them(tmp_path: Path) -> None:
     def small(number: int) -> Made:
         says_hello = f'echo \'{{"type":"hello","name":"x{number}"}}\'; echo \'{{"type":"ready"}}\''
@@ -429,7 +556,7 @@ async def test_a_system_that_refuses_another_process_is_asked_again_later(
 
 
 async def test_a_system_that_refuses_another_thread_is_asked_again_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: Dialect
 ) -> None:
     """Threads count as processes: what is short of one is short of the other, and a start needs a thread first."""
     monkeypatch.setattr(supervisor, "_FIRST_DELAY", 0.1)
@@ -447,7 +574,8 @@ async def test_a_system_that_refuses_another_thread_is_asked_again_later(
         async with extended(tmp_path, tool("t")) as it:
             assert "too many processes" in (await it.state("t", "restarting")).reason
             await it.ready()
-            assert it.status("t").restarts == 2
+            # There one is asked for before the start already, and may be refused.
+            assert it.status("t").restarts == {"frames": 2, "jsonrpc": 1}[dialect]
             assert await it.call("t") == ("ok", False)
 
 

@@ -153,10 +153,11 @@ while True:
 async def test_a_line_as_long_as_the_limit_is_read_and_one_longer_costs_only_its_own_call(tmp_path: Path) -> None:
     body = f"""
 open_with()
-for size in ({LINE_LIMIT}, {LINE_LIMIT} + 1, 9_000_000):
+for size in ({LINE_LIMIT}, {LINE_LIMIT} + 2, 9_000_000):
     message = until("tool/execute")
-    line = json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": {{"content": [{{"type": "text", "text": "@"}}]}}}})
-    write(line.replace("@", "x" * (size - len(line))).encode())
+    result = {{"content": [{{"type": "text", "text": "@"}}]}}
+    line = json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}})
+    write(line.replace("@", "x" * (size - len(line))).encode())  # and its end
 while True:
     answer(until("tool/execute"))
 """
@@ -286,10 +287,11 @@ until("nothing")
         assert "no licence found" in status.reason
 
 
-async def test_the_session_an_extension_belongs_to_is_in_its_environment(tmp_path: Path) -> None:
+async def test_a_program_runs_in_its_own_directory_with_nothing_to_read_and_knows_the_session(tmp_path: Path) -> None:
     body = """
 open_with()
-note(json.dumps([os.environ["PIGLET_FD"], os.environ["PIGLET_SESSION_ID"], os.getcwd(), os.path.samefile("/dev/fd/0", "/dev/null")]))
+nothing = os.path.samefile("/dev/fd/0", "/dev/null")
+note(json.dumps([os.environ["PIGLET_FD"], os.environ["PIGLET_SESSION_ID"], os.getcwd(), nothing]))
 until("nothing")
 """
     async with extended(tmp_path, piglet("p", body)) as it:

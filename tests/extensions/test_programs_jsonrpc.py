@@ -88,7 +88,8 @@ def test_a_python_program_on_its_own_descriptors_serves_tools_and_asks_the_host(
         assert told == ("desserts", False)
         assert json.loads(recited[0])[:2] == ["user", "assistant"]
         assert wrong[1] and '"text" is a required property' in wrong[0]
-        ledger = rpc.event("ext_notify", extension="scribe")["message"].split()
+        until(lambda: "ext_notify" in rpc.types(), "the ledger")  # before the end of the prompt, or after it
+        (ledger,) = [line["message"].split() for line in rpc.lines if line["type"] == "ext_notify"]
         assert ledger[:5] == [
             "EventAgentStart",
             "EventAgentInit",
@@ -98,7 +99,7 @@ def test_a_python_program_on_its_own_descriptors_serves_tools_and_asks_the_host(
         ]
         assert ledger[-4:] == ["EventStreamDelta", "EventStreamDone", "EventTurnEnd", "EventAgentEnd"]
         rpc.send(type="command", name="title", args="All  that")
-        assert rpc.event("ext_notify")["message"] == "called All that"
+        rpc.event("ext_notify", message="called All that")
         assert rpc.response("command")["success"]
         assert rpc.ask("get_state")["data"]["session"]["title"] == "All that"
         assert rpc.close() == 0
@@ -192,7 +193,9 @@ def test_a_compiled_go_program_does_all_it_registers(hilt: Hilt, program: Flags,
         # The interceptor saw the arguments first, and capital keys are keys.
         assert counted == ("4 words in <a & b <c>>", False)
         assert "tally counts no sudo" in refused[0]
-        rpc.event("ext_status_text", extension="tally", key="tally", text="words")
+        until(lambda: "ext_status_text" in rpc.types(), "its status")  # before the end of the prompt, or after it
+        (status,) = [line for line in rpc.lines if line["type"] == "ext_status_text"]
+        assert (status["key"], status["text"]) == ("tally", "words")
         rpc.send(type="command", name="tally")
         assert rpc.event("ext_notify", extension="tally")["message"] == "2 calls"
         assert rpc.response("command")["success"]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from hilt.agent.bookkeeping import Bookkeeping
 from hilt.agent.budgets import Budgets
@@ -60,6 +61,8 @@ from support.facilities import World
 CHAOS = Path(__file__).with_name("chaos.py")
 SPOKEN: Dialect = "frames"
 """What chaos extensions speak that are not told otherwise; tests of both dialects set it by the fixture `dialect`."""
+FRAMES_ONLY = pytest.mark.parametrize("dialect", ["frames"], indirect=True)
+JSONRPC_ONLY = pytest.mark.parametrize("dialect", ["jsonrpc"], indirect=True)
 DEADLINE = 20.0
 """No wait of a test is longer; a healthy one takes a fraction of a second."""
 

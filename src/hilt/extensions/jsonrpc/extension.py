@@ -133,9 +133,10 @@ class JsonRpcExtension(Extension):
         except ExtensionFailure as error:
             return ToolOutput.of(f"ext {self.name} tool {tool}: {error.message}", is_error=True)
         except FrameError as error:
-            return ToolOutput.of(
-                f"extension {self.name}/{tool} gave an unusable answer: {error.message}", is_error=True
-            )
+            self.peer.mistakes += 1
+            self.report(f"its answer to {tool} could not be used: {error.message}")
+            reason = f"extension {self.name} gave an unusable answer to {tool}: {error.message}"
+            return self.failed(tool, ExtensionProtocolError(self.name, reason))
         return output if is_short(output) else await bounded(output, tool, self.house.places.outputs)
 
     def _leave(self, pending: Pending, *, detached: bool) -> None:
