@@ -72,9 +72,7 @@ class Pending:
 
 
 PENDING = {
-    "A13": Pending("no frame or request of an extension gives a key away", "auth.getKey"),
     "A23": Pending("there is no terminal interface, with panels beside its questions", "frontends/tui", partly=True),
-    "A31": Pending("no request of an extension spends tokens beyond its prompts", "host/chat", partly=True),
 }
 
 _NUMBER = re.compile(r"\bA(?:[1-9]|[1-9][0-9])\b")

@@ -251,3 +251,12 @@ def test_every_package_is_in_the_drawing_of_the_tree() -> None:
     packages = {path.parent.name for path in (ROOT / "src/hilt").glob("*/__init__.py")}
     drawn = set(re.findall(r"^  (\w+)/ ", _text("concepts/architecture.md"), re.MULTILINE))
     assert drawn == packages
+
+
+def test_every_part_of_what_runs_extensions_is_in_the_drawing_of_it() -> None:
+    source, text = ROOT / "src/hilt/extensions", _text("concepts/architecture.md")
+    packages = {path.parent.name for path in source.glob("*/__init__.py")}
+    assert set(re.findall(r"^extensions/(\w+) ", text, re.MULTILINE)) == packages
+    drawn = re.findall(r"^ [├└] ((?:\w+, )*\w+) ", text.partition("extensions/methods ")[2], re.MULTILINE)
+    modules = {path.stem for path in (source / "methods").glob("*.py")} - {"__init__", "methods"}
+    assert {name for names in drawn for name in names.split(", ")} >= modules

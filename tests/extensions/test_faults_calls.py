@@ -9,20 +9,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hilt.errors import HiltError
 from hilt.extensions import extension
 from hilt.extensions.frames import extension as speaking
 from hilt.extensions.frames import inbound
+from hilt.extensions.services import table
 from hilt.model.content import text_of
 from hilt.model.contributions import Invocation, Tool, ToolOutput
 from hilt.model.conversation import user_text
 from hilt.model.events import Displayed, Inserted, PromptSubmitted, ToolCalled, ToolProgressed, ToolResultAdded
+from hilt.model.extensions import Dialect
 from hilt.packages.manifest import Manifest
 from support.agent import calls, echo, says
 from support.agent import tool as builtin
-from support.extending import Extended, Made, chaos, extended, tool
+from support.extending import FRAMES_ONLY, JSONRPC_ONLY, Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 
 pytestmark = pytest.mark.usefixtures("dialect")
@@ -100,6 +103,7 @@ async def test_a_crash_fails_every_call_under_way_and_those_of_others_go_on(tmp_
 # C2
 
 
+@FRAMES_ONLY
 def test_a_call_may_take_a_minute_unless_the_manifest_says_otherwise() -> None:
     assert Manifest("x").tool_timeout_ms == 60_000
 
@@ -186,6 +190,7 @@ async def test_answers_nobody_waits_for_are_counted_and_do_no_harm(tmp_path: Pat
         assert it.status("t").state == "ready"
 
 
+@FRAMES_ONLY  # the other has one kind of answer
 async def test_an_answer_of_another_kind_is_no_answer(tmp_path: Path) -> None:
     """A verdict with the id of a tool call must not end it."""
     mixed = ['frame:{"type":"event_intercept_response","id":"$ID","block":true}', "answer"]
@@ -206,6 +211,23 @@ async def test_an_answer_with_the_id_of_another_of_its_calls_ends_that_one_and_i
         text, is_error = await it.call("t", n=2)
         assert is_error and "timeout" in text
         assert await first == ("ok", False)
+
+
+@JSONRPC_ONLY
+async def test_ids_are_numbers_that_each_side_counts_for_itself(tmp_path: Path) -> None:
+    """A question under the number of one that it is asked is no answer to that."""
+    asking = ['host_request:{"id":"$ID","method":"host/config.get"}', "await:host_response", "answer"]
+    record, entry = f"record:{tmp_path / 'frames'}", {"on": "tool_call", "do": asking}
+    asks = chaos("t", record, "hello", "register_tool:t", "ready", entry)
+    async with beside(tmp_path, asks) as it:
+        for _ in range(20):
+            assert await it.call("t") == ("ok", False)
+        told = [frame["id"] for frame in asked(it, "frames")]
+        assert told == sorted(set(told)) and all(isinstance(id_, int) for id_ in told)
+        assert asked(it, "frames", "initialize")[0]["id"] == 1
+        answers = asked(it, "frames", "host_response")
+        assert [answer["id"] for answer in answers] == list(map(str, told)) and all("result" in one for one in answers)
+        assert it.status("t").mistakes == 0
 
 
 THIEF = """
@@ -240,6 +262,7 @@ async def test_no_extension_can_answer_for_another_even_if_it_knows_the_id(tmp_p
         assert await call == ("mine", False)
 
 
+@FRAMES_ONLY
 async def test_ids_are_never_the_same_twice_and_no_process_can_guess_anothers(tmp_path: Path) -> None:
     files = [tmp_path / "a", tmp_path / "b"]
     made = [tool(file.name, f"record:{file}", {"on": "tool_call", "needs": "crash", "do": "exit"}) for file in files]
@@ -287,6 +310,7 @@ async def test_a_stop_returns_at_once_whatever_the_extension_does_and_the_connec
         assert it.status("t").restarts == 0
 
 
+@FRAMES_ONLY  # the other does not ask
 async def test_a_stop_is_not_told_to_one_that_would_not_understand_it(tmp_path: Path) -> None:
     frames = tmp_path / "frames"
     plain = 'hello:{"name":"t","capabilities":["tools"]}'
@@ -379,6 +403,7 @@ def said(frame: dict[str, Any]) -> str:
     return "".join(block["text"] for block in frame["content"])
 
 
+@FRAMES_ONLY
 async def test_extensions_that_call_each_other_in_a_circle_are_refused_naming_it(tmp_path: Path) -> None:
     turns = [calls(("a", {})), says("so")]
     async with beside(tmp_path, calling("a", "b"), calling("b", "a"), turns=turns) as it:
@@ -392,6 +417,7 @@ async def test_extensions_that_call_each_other_in_a_circle_are_refused_naming_it
         assert not fine.get("is_error") and said(fine) == "b"
 
 
+@FRAMES_ONLY
 async def test_a_tool_that_calls_itself_is_refused(tmp_path: Path) -> None:
     async with beside(tmp_path, calling("a", "a")) as it:
         assert await it.call("a") == ("a", False)
@@ -399,6 +425,7 @@ async def test_a_tool_that_calls_itself_is_refused(tmp_path: Path) -> None:
         assert "a → a" in said(refused)
 
 
+@FRAMES_ONLY
 async def test_tools_within_tools_are_refused_beyond_four(tmp_path: Path) -> None:
     names = ["a", "b", "c", "d", "e"]
     made = [calling(name, callee) for name, callee in pairwise(names)]
@@ -410,6 +437,7 @@ async def test_tools_within_tools_are_refused_beyond_four(tmp_path: Path) -> Non
         assert [said(answered(it, name)[0]) for name in "abc"] == ["b", "c", "d"]
 
 
+@FRAMES_ONLY  # the other cannot
 @pytest.mark.parametrize(
     ("parent", "told"), [('""', "parent_id must name the call"), ('"x"', "'x' is no call of a tool of this extension")]
 )
@@ -420,6 +448,7 @@ async def test_a_call_made_during_a_call_must_name_it(tmp_path: Path, parent: st
         assert refused["is_error"] and told in said(refused)
 
 
+@FRAMES_ONLY  # the other cannot
 async def test_no_extension_can_hang_its_calls_on_a_call_of_another(tmp_path: Path) -> None:
     """Else it would get round the limits, and its calls would be on the other's account."""
     go = tmp_path / "go"
@@ -502,6 +531,7 @@ async def test_a_call_of_a_tool_that_is_taken_back_ends_it_and_is_answered_and_o
         assert [note["status"] for note in it.notes("extension_call")] == ["cancelled"]
 
 
+@FRAMES_ONLY  # the other does not say what it is for
 async def test_what_was_begun_for_a_call_ends_with_it(tmp_path: Path) -> None:
     gate = Gate()
     nested = {"on": "tool_call", "do": ['call_tool:{"id":"g","name":"gate","parent_id":"$ID"}']}
@@ -522,6 +552,7 @@ async def test_what_was_begun_for_an_extension_ends_with_it(tmp_path: Path) -> N
         await it.until(lambda: [note["status"] for note in it.notes("extension_call")] == ["cancelled"])
 
 
+@FRAMES_ONLY
 async def test_a_tool_called_by_an_extension_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert inbound._CALL_LIMIT == 60
     monkeypatch.setattr(inbound, "_CALL_LIMIT", 0.3)
@@ -543,9 +574,57 @@ async def test_a_stop_ends_what_extensions_have_begun_too(tmp_path: Path) -> Non
         assert answer["is_error"] and gate.cancelled == 1
 
 
+@JSONRPC_ONLY
+@pytest.mark.parametrize("names", [("a", "a"), ("a", "b", "a"), ("a", "b", "c", "d", "e")])
+async def test_tools_that_call_each_other_are_refused_when_it_goes_too_deep(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """It does not say which call a call is part of, so a circle is found by its depth."""
+    made = [calling(name, callee) for name, callee in pairwise(names)]
+    last = [tool(names[-1])] if names[-1] not in names[:-1] else []
+    async with beside(tmp_path, *made, *last) as it:
+        began = now()
+        assert await it.call("a") == ("a", False)
+        assert now() - began < SLACK
+        refused = [frame for name in set(names[:-1]) for frame in answered(it, name) if frame["is_error"]]
+        assert refused and all("too deeply (4 is the limit)" in said(frame) for frame in refused)
+
+
+@JSONRPC_ONLY
+async def test_a_tool_called_by_method_has_a_deadline_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = table.SERVICES["host/executeTool"]
+    assert service.seconds == 300
+    brief = {**table.SERVICES, "host/executeTool": msgspec.structs.replace(service, seconds=0.3)}
+    monkeypatch.setattr(table, "SERVICES", brief)
+    gate = Gate()
+    async with beside(tmp_path, commanded(GATED), offered=(gate.tool,)) as it:
+        await it.session.command("go")
+        (answer,) = await it.until(lambda: asked(it, "frames", "tool_result"))
+        assert answer["is_error"] and "did not end within 0.3 s" in said(answer)
+        assert gate.cancelled == 1
+
+
 # C13
 
 
+@JSONRPC_ONLY
+async def test_of_a_thousand_calls_at_once_some_run_the_rest_wait_and_all_are_answered(tmp_path: Path) -> None:
+    gate = Gate()
+    flood = commanded("flood:1000", 'call_tool:{"id":"$N","name":"gate"}')
+    async with beside(tmp_path, flood, offered=(gate.tool,)) as it:
+        await it.session.command("go")
+        await it.until(lambda: gate.running == 32)
+        assert await it.call("well") == ("ok", False)
+        assert await it.call("t") == ("ok", False), "nor is its own tool held up"
+        assert gate.begun == 32 and asked(it, "frames", "tool_result") == []
+        gate.open.set()
+        answers = await it.until(lambda: len(found := asked(it, "frames", "tool_result")) == 1000 and found)
+        assert not any(frame["is_error"] for frame in answers)
+        assert gate.most == 32
+        assert len({frame["id"] for frame in answers}) == 1000
+
+
+@FRAMES_ONLY
 async def test_of_a_thousand_calls_at_once_some_run_some_wait_and_the_rest_are_refused(tmp_path: Path) -> None:
     gate = Gate()
     flood = commanded("flood:1000", 'call_tool:{"id":"$N","name":"gate"}')
@@ -574,6 +653,7 @@ async def test_a_thousand_requests_for_what_there_is_not_are_all_answered(tmp_pa
 # C14
 
 
+@FRAMES_ONLY
 async def test_a_command_without_an_answer_ends_at_its_deadline_and_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -610,6 +690,25 @@ async def test_a_stop_ends_a_command_at_once(tmp_path: Path) -> None:
         assert await it.session.command("c")
 
 
+@JSONRPC_ONLY
+async def test_a_command_may_take_as_long_as_it_likes_and_is_told_when_it_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speaking, "COMMAND_PATIENCE", 0.01)  # which is for the other dialect
+    never = {"on": "command_invoked", "times": 1, "do": []}
+    made = chaos("t", f"record:{tmp_path / 'frames'}", "hello", "register_command:c", never, "ready")
+    async with beside(tmp_path, made, turns=[says("meanwhile")]) as it, asyncio.TaskGroup() as group:
+        command = group.create_task(failing(it, "c"))
+        (invoked,) = await it.until(lambda: asked(it, "frames", "command_invoked"))
+        assert (await it.say()).text == "meanwhile"
+        assert not command.done()
+        assert it.session.abort()
+        assert await command == "/c was cancelled"
+        (told,) = await it.until(lambda: asked(it, "frames", "ext_notify"))
+        assert (told["method"], told["params"]) == ("$/cancelRequest", {"id": invoked["id"]})
+        assert await it.session.command("c")
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
@@ -619,9 +718,14 @@ async def test_a_stop_ends_a_command_at_once(tmp_path: Path) -> None:
         ('answer:{"action":7}', "unusable answer"),
     ],
 )
-async def test_a_command_that_fails_says_whose_it_is_and_why(tmp_path: Path, answer: str, told: str) -> None:
+async def test_a_command_that_fails_says_whose_it_is_and_why(
+    tmp_path: Path, dialect: Dialect, answer: str, told: str
+) -> None:
     made = chaos("t", "hello", "register_command:c", {"on": "command_invoked", "do": answer}, "ready")
     async with beside(tmp_path, made) as it:
+        if dialect == "jsonrpc" and "action" in answer:
+            assert await it.session.command("c"), "there a result says nothing"
+            return
         began = now()
         message = await failing(it, "c")
         assert now() - began < SLACK
@@ -663,6 +767,7 @@ async def test_a_command_that_submits_itself_again_and_again_is_held_to_the_same
         assert await it.warned("extension t", "3 turns")
 
 
+@FRAMES_ONLY
 async def test_a_slash_command_an_extension_submits_is_run_as_if_typed_and_what_is_wrong_with_it_is_told(
     tmp_path: Path,
 ) -> None:
@@ -678,3 +783,20 @@ async def test_a_slash_command_an_extension_submits_is_run_as_if_typed_and_what_
         }
         assert await it.warned("extension t", "/nothing", "unknown command")
         assert await it.warned("extension t", "'hello'", "not a slash command")
+
+
+@JSONRPC_ONLY
+async def test_a_slash_command_among_the_messages_of_an_extension_is_run_as_if_typed(tmp_path: Path) -> None:
+    shows = {"on": "command_invoked", "match": {"name": "show"}, "do": "answer:shown $ARGS"}
+    other = chaos("other", "hello", "register_command:show", shows, "ready")
+    slashes = ["submit_slash:/show a  b", "submit_slash:/show\ttabbed", "submit_slash:/nothing"]
+    async with beside(tmp_path, commanded(*slashes), other, turns=[says("what?")]) as it:
+        await it.session.command("go")
+        await it.until(lambda: len(it.of(Displayed)) == 2)
+        assert {(event.extension, event.text) for event in it.of(Displayed)} == {
+            ("other", 'shown "a b"'),
+            ("other", 'shown "tabbed"'),
+        }
+        # What nobody offers is for the model.
+        assert text_of((await it.seen(PromptSubmitted, extension="t")).content) == "/nothing"
+        await it.session.idle()

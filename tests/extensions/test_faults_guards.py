@@ -16,12 +16,13 @@ from hilt.extensions import supervisor
 from hilt.model.contributions import Effect, Tool
 from hilt.model.conversation import user_text
 from hilt.model.events import Intercepted, ToolResultAdded
+from hilt.model.extensions import Dialect
 from hilt.model.ports import PermissionAnswer, PermissionRequest
 from hilt.model.verdicts import GuardPolicy, OnFailure
 from hilt.packages.manifest import Guard
 from support.agent import calls, echo, says
 from support.agent import tool as builtin
-from support.extending import Extended, Made, chaos, extended, tool
+from support.extending import FRAMES_ONLY, JSONRPC_ONLY, Extended, Made, chaos, extended, tool
 from support.hilt_process import Hilt
 from support.leftovers import nothing_left
 
@@ -46,7 +47,9 @@ def guard(name: str, *do: Any, on_failure: OnFailure | None = None, **manifest: 
     judging = [{"on": "event_intercept", "do": verbs}] if verbs else []
     if on_failure:
         manifest = {**manifest, "guard": {**manifest.get("guard", {}), "on_failure": on_failure}}
-    return chaos(name, "hello", "intercept:tool_call", *entries, *judging, "ready", **manifest)
+    # One dialect has the priority in the manifest, the other where it says what it intercepts.
+    intercept = {"type": "subscribe", "intercept": ["tool_call"], "priority": manifest.get("priority", 0)}
+    return chaos(name, "hello", f"frame:{json.dumps(intercept)}", *entries, *judging, "ready", **manifest)
 
 
 @asynccontextmanager
@@ -84,6 +87,7 @@ class Person:
 # G1
 
 
+@FRAMES_ONLY
 def test_a_guard_has_five_seconds_unless_its_manifest_says_otherwise() -> None:
     assert Guard().timeout_ms == 5000
     assert GuardPolicy().timeout == 5.0
@@ -190,7 +194,7 @@ async def down(it: Extended, name: str, up: Path) -> None:
     await it.state(name, "restarting")
 
 
-async def test_a_guard_that_died_between_calls_keeps_its_place_and_its_policy(tmp_path: Path) -> None:
+async def test_a_guard_that_died_between_calls_keeps_its_place_and_its_policy(tmp_path: Path, dialect: Dialect) -> None:
     up = tmp_path / "up"
     up.touch()
     async with beside(tmp_path, crashing("g", up, "block:no")) as it:
@@ -203,16 +207,17 @@ async def test_a_guard_that_died_between_calls_keeps_its_place_and_its_policy(tm
         assert (name, decision) == ("g", "allow") and "exited with code 3" in reason
         assert await it.warned("guard g", "exited with code 3", "unchecked")
         assert it.status("g").guards == ("tool_call",)
-        # It is back as far as its hello, and has not said again that it guards.
-        await it.until(lambda: it.status("g").pid)
-        assert (await it.call("act", n=1))[1] is False
-        assert decisions(it) == [("g", "fail")]
-        assert it.status("g").unchecked == 2
-        # It has been silent for so long that it counts as ready.
-        await it.ready("g")
-        assert (await it.call("act", n=1))[1] is False
-        assert "has not said yet" in failed(it)[1]
-        assert it.status("g").unchecked == 3
+        if dialect == "frames":
+            # It is back as far as its hello, and has not said again that it guards.
+            await it.until(lambda: it.status("g").pid)
+            assert (await it.call("act", n=1))[1] is False
+            assert decisions(it) == [("g", "fail")]
+            assert it.status("g").unchecked == 2
+            # It has been silent for so long that it counts as ready.
+            await it.ready("g")
+            assert (await it.call("act", n=1))[1] is False
+            assert "has not said yet" in failed(it)[1]
+            assert it.status("g").unchecked == 3
         up.touch()
         await it.until(lambda: it.status("g").commands)
         assert (await it.call("act"))[0] == "no (refused by guard g)"
@@ -297,6 +302,7 @@ def late_to_work(**manifest: Any) -> Made:
     return Made("g", {**program, **manifest}, {"guard.py": LATE_TO_WORK})
 
 
+@FRAMES_ONLY
 @pytest.mark.parametrize(("settling", "silent"), [(0.0, False), (20.0, False), (0.0, True)])
 async def test_a_declared_guard_is_waited_for_before_the_first_call_of_any_tool(
     tmp_path: Path, settling: float, silent: bool
@@ -315,6 +321,28 @@ async def test_a_declared_guard_is_waited_for_before_the_first_call_of_any_tool(
             assert await task == ("seen it (refused by guard g)", True)
 
 
+@JSONRPC_ONLY
+@pytest.mark.parametrize("declared", [True, False])
+async def test_a_guard_that_has_not_answered_initialize_is_waited_for(tmp_path: Path, declared: bool) -> None:
+    up, manifest = tmp_path / "up", {"guard": {"timeout_ms": 10_000}} if declared else {}
+    made = chaos(
+        "g",
+        "hello",
+        f"wait_for:{up}",
+        "intercept:tool_call",
+        "ready",
+        {"on": "event_intercept", "do": "block:seen it"},
+        **manifest,  # type: ignore[arg-type]  # there is no dialect among it
+    )
+    settling = 0.0 if declared else 20.0
+    async with beside(tmp_path, made, ready=False, settling=settling) as it, asyncio.TaskGroup() as group:
+        task = group.create_task(it.call("act"))
+        await it.until(lambda: it.session.stops)
+        assert not task.done()
+        up.touch()
+        assert await task == ("seen it (refused by guard g)", True)
+
+
 async def test_a_declared_guard_is_not_waited_for_longer_than_its_time(tmp_path: Path) -> None:
     never = chaos("g", "hang", guard={"timeout_ms": 400}, start_timeout_ms=20_000, stop_grace_ms=0)
     async with beside(tmp_path, never, ready=False, settling=0.0) as it:
@@ -324,6 +352,7 @@ async def test_a_declared_guard_is_not_waited_for_longer_than_its_time(tmp_path:
         assert "not ready" in failed(it)[1]
 
 
+@FRAMES_ONLY
 async def test_a_guard_that_is_not_declared_is_waited_for_before_what_writes_or_executes(tmp_path: Path) -> None:
     made = late_to_work()
     async with beside(tmp_path, made, ready=False, settling=20.0) as it, asyncio.TaskGroup() as group:
@@ -396,8 +425,10 @@ async def test_a_refusal_that_was_not_needed_is_neither_late_nor_a_mistake(tmp_p
     ],
 )
 async def test_a_verdict_that_cannot_be_used_is_a_failure_of_the_guard_at_once(
-    tmp_path: Path, answer: str, told: str
+    tmp_path: Path, dialect: Dialect, answer: str, told: str
 ) -> None:
+    if dialect == "jsonrpc":
+        told = {"modified_args": "args", "block": "allow"}.get(told, told)
     do = [answer, "block:no"] if answer == "duplicate_keys" else [answer]
     async with beside(tmp_path, guard("g", *do, on_failure="block"), guard("other")) as it:
         began = now()
@@ -406,6 +437,26 @@ async def test_a_verdict_that_cannot_be_used_is_a_failure_of_the_guard_at_once(
         assert is_error and "guard g" in text and told in text
         assert failed(it)[0] == "g" and told in failed(it)[1]
         assert await it.warned("guard g", told)
+
+
+@JSONRPC_ONLY
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("refuse:out of order", "interceptor guard before: out of order (refused by guard g)"),
+        ('raw:{"jsonrpc":"2.0","id":$ID}', "blocked by interceptor: guard (refused by guard g)"),
+        ('raw:{"jsonrpc":"2.0","id":$ID,"result":{"args":{"n":2}}}', "blocked by interceptor: guard"),
+        ('raw:{"jsonrpc":"2.0","id":$ID,"result":{"allow":true},"error":{"message":"both"}}', "before: both"),
+        ("suppress", "blocked by interceptor: guard (refused by guard g)"),
+    ],
+    ids=["an error", "nothing", "no word of allowing", "both", "no reason"],
+)
+async def test_whoever_does_not_say_that_it_allows_a_call_refuses_it(tmp_path: Path, answer: str, told: str) -> None:
+    """Also where a guard that fails is no reason to refuse: this one has answered."""
+    async with beside(tmp_path, guard("g", answer, on_failure="allow")) as it:
+        text, is_error = await it.call("act", n=1)
+        assert is_error and told in text
+        assert it.status("g").unchecked == 0 and it.notes("guard_failed") == []
 
 
 async def test_arguments_that_are_null_are_none_at_all(tmp_path: Path) -> None:
@@ -433,6 +484,34 @@ async def test_a_stop_while_guards_are_asked_means_that_it_does_not_run(tmp_path
         assert (result.status, result.executed) == ("cancelled", False)
         assert not ran.exists()
         assert it.status("slow").unchecked == 0, "it was not given its time"
+
+
+@JSONRPC_ONLY
+async def test_a_guard_is_told_when_its_verdict_is_no_longer_wanted_and_not_when_it_has_given_it(
+    tmp_path: Path,
+) -> None:
+    frames = tmp_path / "frames"
+    slow = {"on": "event_intercept", "match": {"tool_name": "act"}, "do": []}
+    made = guard("g", {"do": f"record:{frames}"}, slow, guard={"timeout_ms": 300})
+    go = user_text("go")
+    async with beside(tmp_path, made, turns=[calls(("act", {})), says("so"), calls(("look", {})), says("x")]) as it:
+
+        def told() -> list[int]:
+            notes = [frame["params"] for frame in it.frames("frames") if frame["type"] == "ext_notify"]
+            return [note["id"] for note in notes]
+
+        def questions() -> list[int]:
+            return [frame["id"] for frame in it.frames("frames") if frame["type"] == "event_intercept"]
+
+        assert (await it.call("act"))[1] is False
+        await it.until(lambda: told() == questions(), "its time was over")
+        job = await it.session.prompt(go)
+        await it.until(lambda: len(questions()) == 2)
+        assert it.session.abort()
+        await job.result()
+        await it.until(lambda: told() == questions(), "the turn was stopped")
+        assert (await it.call("look"))[1] is False
+        assert len(questions()) == 3 and len(told()) == 2
 
 
 # G10

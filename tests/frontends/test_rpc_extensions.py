@@ -89,6 +89,7 @@ def test_extensions_are_listed_with_all_that_is_known_of_them(hilt: Hilt) -> Non
             "tools": ["look"],
             "commands": ["go"],
             "guards": ["tool_call"],
+            "also": [],
             "events_lost": 0,
             "mistakes": 0,
             "unchecked": 0,

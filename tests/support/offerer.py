@@ -1,7 +1,8 @@
 """An extension that offers whatever it is told to, in either dialect; `support.offering` writes what it does.
 
-Standard library only. All that is heard goes to `heard.jsonl` beside it, and what it is asked is answered by a function,
-in a thread of its own. Everything has the names it has in the jsonrpc dialect, which it speaks with `PIGLET_FD=1`.
+Standard library only. All that is heard goes to `heard.jsonl` beside it, and what it is asked is answered by a
+function, in a thread of its own. Everything has the names it has in the jsonrpc dialect, which it speaks with
+`PIGLET_FD=1`.
 """
 
 import json

@@ -181,6 +181,7 @@ def _whose(model: ModelInfo) -> str:
 
 def _status_lines(status: ExtensionStatus) -> list[str]:
     offers = [*status.tools, *(f"/{name}" for name in status.commands), *(f"guards {name}" for name in status.guards)]
+    offers += status.also
     name = f"{status.name} {status.version}".rstrip()  # not all have a version
     lines = [f"{name}: {status.state}" + (f" ({status.reason})" if status.reason else "")]
     lines += [f"  offers {', '.join(offers)}"] if offers else []

@@ -189,7 +189,9 @@ class Peer:
         if isinstance(error, ChannelClosed):
             return ExtensionGone(self._name, f"extension {self._name} is gone: {what} was not run")
         message = f"extension {self._name}: {what} was not sent: {error.message}"
-        return ExtensionError(self._name, message, hint=error.hint)
+        unsent = ExtensionError(self._name, message, hint=error.hint)
+        unsent.__cause__ = error  # whoever asked may know what to do about a line that is too long
+        return unsent
 
     def tell(self, line: bytes) -> bool:
         """Something it must hear, in its turn. False when it cannot be told any more."""
@@ -217,8 +219,9 @@ class Peer:
         if self._alarm:
             self._alarm.cancel()
         for pending in self._pending.values():
-            unknown = "it was not retried, and its outcome is unknown"
-            self._fail(pending, why(f"before it answered {pending.what}; {unknown}"))
+            # Where nothing can have been done that may not be done twice, whoever asked decides what follows.
+            unknown = "" if pending.purpose == "method" else "; it was not retried, and its outcome is unknown"
+            self._fail(pending, why(f"before it answered {pending.what}{unknown}"))
         self._pending.clear()
 
     # What the channel tells

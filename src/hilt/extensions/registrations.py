@@ -1,8 +1,9 @@
 """What one process of an extension has registered, and what of that is acceptable: sound, permitted, switched on, and
 without anything that cannot be seen."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -47,6 +48,16 @@ _OFFERS = 16
 
 Offer: TypeAlias = ResultInterceptor | MessageHook | InputTransformer | Compactor | ModelSource
 Kind: TypeAlias = Literal["result", "hook", "transformer", "compactor", "provider"]
+
+
+_KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "hook": "message hook",
+        "transformer": "input transformer",
+        "compactor": "compactor",
+        "provider": "models of",
+    }
+)
 
 
 class Watch(Struct, frozen=True):
@@ -107,6 +118,14 @@ class Registrations:
     @property
     def commands(self) -> tuple[str, ...]:
         return tuple(command.name for command in self._commands.values())
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """What it offers beside tools, commands and guards, in a word or two each."""
+        named = [f"section {title}" for title in self._sections]
+        named += [f"shortcut {shortcut.key}" for shortcut in self._shortcuts.values()]
+        named += [f"{_KINDS[kind]} {name}".rstrip() for kind, name in self._offers if kind != "result"]
+        return (*named, *(("events",) if self.events or self.happenings else ()))
 
     def contributions(self) -> tuple[Contribution, ...]:
         return (

@@ -129,6 +129,7 @@ class Supervisor:
             tools=tuple(tool.name for tool in offered.tools) if offered else (),
             commands=offered.commands if offered else (),
             guards=tuple(dict.fromkeys((*self._guards.declared, *(watch.event for watch in self._watches)))),
+            also=offered.others if offered else (),
             events_lost=extension.events_lost if extension else 0,
             mistakes=extension.peer.mistakes if extension else 0,
             unchecked=self._guards.unchecked,

@@ -68,6 +68,8 @@ class ExtensionStatus(Struct, frozen=True):
     commands: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
     """What it intercepts."""
+    also: tuple[str, ...] = ()
+    """What else it does, in a word or two each: `models of words`, `message hook`."""
     events_lost: int = 0
     """Events that gave way to newer ones because it did not read them."""
     mistakes: int = 0

@@ -28,6 +28,7 @@ class Sighting(Struct, frozen=True):
     start_ms: int | None = None
     time: str = ""
     tokens_used: int = 0
+    also: tuple[str, ...] = ()
 
 
 def sightings(path: Path) -> Mapping[str, Sighting]:
@@ -72,6 +73,7 @@ def _sighting(status: ExtensionStatus) -> Sighting:
         status.start_ms,
         datetime.now(UTC).isoformat(timespec="seconds"),
         status.tokens_used,
+        status.also,
     )
 
 

@@ -150,7 +150,7 @@ def _manifest(problem: Problem) -> Manifest | None:
 
 
 def _contributes(sighting: Sighting) -> dict[str, list[str]]:
-    offered = {"tools": sighting.tools, "commands": sighting.commands, "guards": sighting.guards}
+    offered = {"tools": sighting.tools, "commands": sighting.commands, "guards": sighting.guards, "also": sighting.also}
     return {kind: list(names) for kind, names in offered.items() if names}
 
 

@@ -62,7 +62,7 @@ def tried(site: Site, rows: list[Row]) -> list[Row]:
 
 
 def _seen(row: Row, status: ExtensionStatus) -> Row:
-    offered = {"tools": status.tools, "commands": status.commands, "guards": status.guards}
+    offered = {"tools": status.tools, "commands": status.commands, "guards": status.guards, "also": status.also}
     return msgspec.structs.replace(
         row,
         version=row.version or status.version,

@@ -9,10 +9,8 @@ from msgspec import Raw, UnsetType
 from hilt.errors import (
     ContextOverflow,
     ExtensionError,
-    ExtensionFailure,
-    ExtensionGone,
-    ExtensionTimeout,
     FrameError,
+    LineTooLong,
     ProviderError,
     Unavailable,
 )
@@ -43,7 +41,7 @@ class Streams:
         pending = extension.ask_method(
             "provider/stream",
             stream_params(request, request_id, api),
-            request.model.id,
+            f"for {request.model.id}",
             _SILENCE,
             limit=_LONGEST,
         )
@@ -81,13 +79,11 @@ class Streams:
         return end
 
     def _failure(self, error: ExtensionError) -> ProviderError:
-        match error:
-            case ExtensionFailure():
-                return Unavailable(f"extension {error.extension}: {error.message}")
-            case ExtensionGone() | ExtensionTimeout():
-                return Unavailable(error.message, hint=error.hint)
-            case _:
-                return ContextOverflow(error.message, hint="compact the conversation, then send the message again")
+        named = error.message.startswith("extension ")
+        message = error.message if named else f"extension {error.extension}: {error.message}"
+        if isinstance(error.__cause__, FrameError | LineTooLong):
+            return ContextOverflow(message, hint="compact the conversation, then send the message again")
+        return Unavailable(message, hint=error.hint)
 
 
 class _Stream:

@@ -25,9 +25,9 @@ def send(**message: Any) -> None:
 
 def ask(method: str, **params: Any) -> Any:
     number = next(numbers)
-    answers[number] = queue.Queue()
+    waiting = answers[number] = queue.Queue()
     send(id=number, method=method, params=params)
-    answer = answers[number].get(timeout=20)
+    answer = waiting.get(timeout=20)
     if "error" in answer:
         raise RuntimeError(answer["error"]["message"])
     return answer["result"]
@@ -91,10 +91,12 @@ METHODS = {
 
 
 def handle(message: dict[str, Any]) -> None:
-    try:
-        send(id=message["id"], result=METHODS[message["method"]](message["params"]))
-    except KeyError:
+    method = METHODS.get(message["method"])
+    if method is None:
         send(id=message["id"], error={"code": -32601, "message": f"unknown method: {message['method']}"})
+        return
+    try:
+        send(id=message["id"], result=method(message["params"]))
     except (RuntimeError, queue.Empty) as error:
         send(id=message["id"], error={"code": -32603, "message": str(error)})
 
