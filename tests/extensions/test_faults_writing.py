@@ -11,13 +11,16 @@ import pytest
 
 from hilt.extensions import extension as extension_module
 from hilt.extensions import host, supervisor
+from hilt.extensions.methods import dispatch
 from hilt.model.content import Text, text_of
 from hilt.model.events import AssistantMessageAdded, ToolCalled, TurnStarted
+from hilt.model.extensions import Dialect
 from hilt.transport.channels import Bounds, Channel
 from hilt.transport.launch import Spec
 from hilt.transport.process import Child, started
+from support import extending
 from support.agent import calls, says
-from support.extending import Extended, Made, chaos, extended, tool
+from support.extending import FRAMES_ONLY, JSONRPC_ONLY, Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 from transport.children import state
 
@@ -58,10 +61,17 @@ async def message(it: Extended, text: str) -> None:
     await it.session.bus.emit(AssistantMessageAdded((Text(text),), datetime.now(UTC)))
 
 
+@pytest.fixture(autouse=True)
+def quick_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the next event waits for the answer to the last, it does not do so for long."""
+    monkeypatch.setattr(dispatch, "_NEXT", 0.005)
+
+
 async def fill(it: Extended, size: int) -> None:
     """Tell so many bytes of events, each of which begins with a number greater than all before."""
-    for _ in range(size // 10_000):
-        await message(it, f"{len(it.events)} {'x' * 10_000}")
+    piece = {"frames": 10_000, "jsonrpc": 100_000}[extending.SPOKEN]  # there not so many are told without an answer
+    for _ in range(size // piece):
+        await message(it, f"{len(it.events)} {'x' * piece}")
         await asyncio.sleep(0)
 
 
@@ -172,6 +182,7 @@ async def test_one_that_was_stuck_and_reads_again_is_not_held_to_be_stuck(
 # W2
 
 
+@FRAMES_ONLY
 async def test_one_that_floods_us_with_questions_and_never_reads_is_read_to_the_end(tmp_path: Path) -> None:
     flood = ["stop_reading", "flood:3000", f'host_request:{{"id":"{"x" * 8000}$N"}}', "answer", "read_on"]
     async with beside(tmp_path, tool("t", {"on": "tool_call", "times": 1, "do": flood}, "record:got")) as it:
@@ -183,9 +194,59 @@ async def test_one_that_floods_us_with_questions_and_never_reads_is_read_to_the_
         assert all(answer["error"]["code"] == -32601 for answer in answers)
 
 
+@JSONRPC_ONLY
+async def test_one_that_floods_us_with_requests_and_never_reads_is_read_to_the_end(tmp_path: Path) -> None:
+    flood = ["stop_reading", "flood:200000", 'host_request:{"id":"$N","method":"host/no"}', "answer", "read_on"]
+    async with beside(tmp_path, tool("t", {"on": "tool_call", "times": 1, "do": flood}, "record:got")) as it:
+        assert await it.call("t") == ("ok", False), "although 19 MB of answers could not be written"
+        assert channel(it, "t").waiting <= 8 * MIB + PIPE
+        assert await it.call("t") == ("ok", False)
+        answers = [frame for frame in it.frames("extensions/t/got") if frame["type"] == "host_response"]
+        assert len(answers) > 8 * MIB / 100, "those that fitted were answered"
+        assert all(answer["error"]["code"] == -32601 for answer in answers)
+
+
 # W3
 
 
+@JSONRPC_ONLY
+@pytest.mark.parametrize(("count", "size"), [(1500, 10), (200, 100_000)], ids=["too many", "too much"])
+async def test_one_that_does_not_deal_with_its_events_loses_the_oldest_is_told_of_once_and_gets_every_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, size: int
+) -> None:
+    monkeypatch.setattr(dispatch, "_NEXT", 60.0)
+    go = tmp_path / "go"
+    slow = chaos(
+        "slow",
+        "hello",
+        "record:got",
+        "register_tool:slow",
+        "subscribe:assistant_message",
+        {"on": "event/dispatch", "do": [f"wait_for:{go}", "answer"]},
+        "ready",
+    )
+    async with beside(tmp_path, slow) as it:
+        began = now()
+        for number in range(count):
+            await message(it, f"{number} {'x' * size}")
+        assert now() - began < SLACK, "whoever tells does not wait"
+        await it.warned("extension slow", "does not deal with its events", "the oldest are lost")
+        assert await it.call("slow") == ("ok", False)
+        lost = it.status("slow").events_lost
+        kept = min(1000, 8 * MIB // size)
+        assert count - kept - 10 <= lost <= count - kept + 10
+        go.touch()
+
+        def got() -> list[int]:
+            return numbers(frame["text"] for frame in it.frames("extensions/slow/got") if frame["type"] == "event")
+
+        await it.until(lambda: got()[-1:] == [count - 1], "the newest came")
+        assert got() == sorted(set(got()))
+        assert count - len(got()) == it.status("slow").events_lost == lost, "none is missing but these"
+        assert len(it.warnings()) == 1
+
+
+@FRAMES_ONLY
 async def test_a_slow_reader_loses_its_oldest_events_is_told_of_once_and_gets_every_call(tmp_path: Path) -> None:
     set_up, go = tmp_path / "set up", tmp_path / "go"
     manner = ("record:got", "read_slowly:1000", f"touch:{set_up}", f"wait_for:{go}", "read_on")
@@ -253,6 +314,7 @@ async def test_one_that_closed_its_input_is_known_not_to_have_run_the_call(tmp_p
 # W5, W8
 
 
+@FRAMES_ONLY
 async def test_events_and_calls_arrive_whole_and_in_the_order_in_which_they_happened(tmp_path: Path) -> None:
     made = tool("t", "record:got", "subscribe:turn_start,tool_call")
     async with beside(tmp_path, made) as it:
@@ -269,6 +331,27 @@ async def test_events_and_calls_arrive_whole_and_in_the_order_in_which_they_happ
         for number, place in where.items():
             assert frames[place - 1]["event"] == "tool_call", "the call is told before it is made"
             assert frames[place - 2]["step"] == number, "and after all that happened before it"
+        assert it.status("t").events_lost == 0
+
+
+@JSONRPC_ONLY
+async def test_events_arrive_one_after_the_other_in_the_order_in_which_they_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "_NEXT", 60.0)
+    slowly = {"on": "event/dispatch", "match": {"text": "7"}, "do": ["sleep:0.2", "answer"]}
+    made = tool("t", "record:got", "subscribe:assistant_message", slowly)
+    async with beside(tmp_path, made) as it:
+
+        def got() -> list[str]:
+            return [frame["text"] for frame in it.frames("extensions/t/got") if frame["type"] == "event"]
+
+        for number in range(2000):
+            await message(it, str(number))
+            if number % 500 == 499:
+                assert await it.call("t", number=number) == ("ok", False)
+                await it.until(lambda number=number: len(got()) == number + 1, "all of them so far")  # type: ignore[misc]
+        assert got() == list(map(str, range(2000)))
         assert it.status("t").events_lost == 0
 
 
@@ -294,27 +377,36 @@ async def test_many_who_write_at_the_same_time_never_mix_their_lines(tmp_path: P
 # W6
 
 
-async def test_a_call_too_long_for_a_line_is_an_error_for_the_model_and_nothing_is_sent(tmp_path: Path) -> None:
+async def test_a_call_too_long_for_a_line_is_an_error_for_the_model_and_nothing_is_sent(
+    tmp_path: Path, dialect: Dialect
+) -> None:
+    call = {"frames": "tool_call", "jsonrpc": "tool/execute"}[dialect]
     turns = [calls(("t", {"text": "x" * 4 * MIB})), says("x")]
     async with beside(tmp_path, tool("t", "record:got", "subscribe:tool_call"), turns=turns) as it:
         await it.say()
-        assert it.result().startswith("extension t/t failed: extension t: t was not sent: tool_call would be a line of")
+        assert it.result().startswith(f"extension t/t failed: extension t: t was not sent: {call} would be a line of")
         assert "extensions can read 4,194,303" in it.result() and "through a file" in it.result()
         assert (it.status("t").state, it.status("t").restarts) == ("ready", 0)
         assert await it.call("t") == ("ok", False)
         kinds = [frame["type"] for frame in it.frames("extensions/t/got") if frame["type"] != "hello_ack"]
-        assert kinds == ["event", "tool_call"], "those of the short one"
+        assert sorted(kinds) == ["event", "tool_call"], "those of the short one"
+        assert dialect == "jsonrpc" or kinds[0] == "event"
         assert it.status("t").events_lost == 1
-        await it.warned("extension t was not told of tool_call", "4,194,303")
+        event = {"frames": "extension t was not told of tool_call", "jsonrpc": "it was not told of EventToolStart"}
+        await it.warned(event[dialect], "4,194,303")
 
 
-async def test_a_text_too_long_for_an_event_is_cut(tmp_path: Path) -> None:
+async def test_a_text_too_long_for_an_event_is_cut_or_left_out(tmp_path: Path, dialect: Dialect) -> None:
     async with beside(tmp_path, tool("t", "record:got", "subscribe:assistant_message")) as it:
         await message(it, "\x01" * 5 * MIB)
         await message(it, "after")
         assert await it.call("t") == ("ok", False)
-        texts = [frame["text"] for frame in it.frames("extensions/t/got") if frame["type"] == "event"]
-        assert texts == ["\x01" * 512 * 1024, "after"]
+
+        def texts() -> list[str]:
+            return [frame["text"] for frame in it.frames("extensions/t/got") if frame["type"] == "event"]
+
+        await it.until(lambda: len(texts()) == 2)
+        assert texts() == [{"frames": "\x01" * 512 * 1024, "jsonrpc": ""}[dialect], "after"]
         assert it.status("t").events_lost == 0
 
 
@@ -328,6 +420,7 @@ async def test_a_question_too_long_for_a_guard_leaves_it_without_a_verdict(tmp_p
         await it.warned("guard guard gave no verdict", "4,194,303")
 
 
+@FRAMES_ONLY
 async def test_an_answer_of_ours_too_long_for_a_line_is_told_and_costs_nothing_else(tmp_path: Path) -> None:
     long = "x" * (4 * MIB - 100)
     asking = [
@@ -341,6 +434,19 @@ async def test_an_answer_of_ours_too_long_for_a_line_is_told_and_costs_nothing_e
         await it.warned("extension t: host_response would be a line of")
         await it.warned("extension t: tool_result would be a line of")
         assert await it.call("t") == ("ok", False)
+        assert it.status("t").restarts == 0
+
+
+@JSONRPC_ONLY
+async def test_an_answer_to_a_request_that_no_line_can_hold_is_an_error(tmp_path: Path) -> None:
+    asking = ["host_request:host/conversationMessages", "await:host_response", "answer"]
+    made = tool("t", {"on": "tool_call", "do": asking}, "record:got")
+    async with beside(tmp_path, made, turns=[says("one"), says("two")]) as it:
+        for _ in range(2):
+            await it.say("x" * 3_000_000)
+        assert await it.call("t") == ("ok", False)
+        (answer,) = [frame for frame in it.frames("extensions/t/got") if frame["type"] == "host_response"]
+        assert answer["error"]["code"] == -32603 and "would be a line of" in answer["error"]["message"]
         assert it.status("t").restarts == 0
 
 

@@ -6,6 +6,13 @@ from typing import Any
 
 import pytest
 
+from hilt.agent.parts import ActiveModel
+from hilt.errors import UsageError
+from hilt.extensions import supervisor
+from hilt.model.models import ModelInfo
+from hilt.model.ports import Provider
+from hilt.providers.sourced import Sourced
+from support.extending import extended
 from support.hilt_process import Hilt, Rpc, until
 from support.offerer import SILENT, Ask, Refused
 from support.offering import heard, offering
@@ -207,7 +214,7 @@ def test_an_unusable_answer_is_an_error_that_names_the_extension(hilt: Hilt) -> 
         assert "the line broke" in failed("error piece")["message"]
         until((extension / "cancelled").exists, "the end of the one that failed")
         long = failed("a line too long")
-        assert "too long" in long["message"] and "compact" not in long["hint"]
+        assert "too long" in long["message"] and "compact" not in long.get("hint", "")
         assert rpc.prompt("odd pieces")[-1] == {"type": "done", "stop": "end"}
 
 
@@ -278,16 +285,15 @@ def test_a_provider_that_is_restarted_in_time_is_asked_again_in_the_same_turn(hi
 def flood(ask: Ask) -> Any:
     """As fast as it can, and says how far it is."""
     for number in range(100_000):
-        ask.say(f"{number};")
+        ask.say(f"{number:0100}")
         if number % 1000 == 0:
             ask.touch(f"at-{number}")
     ask.touch("through")
     return ask.message({"text": "x"})
 
 
-@pytest.mark.usefixtures("dialect")
 def test_a_flood_waits_for_a_reader_who_takes_a_rest_and_nothing_is_lost(hilt: Hilt) -> None:
-    extension = written(hilt, answers={"provider/stream": flood})
+    extension = written(hilt, answers={"provider/stream": flood}, dialect="jsonrpc")
     with hilt.started("--json", "hi", "--ext", str(extension), "--model", "mine/m1") as process:
         assert process.stdout
         until((extension / "at-0").exists, "the first piece")
@@ -304,7 +310,7 @@ def test_a_flood_waits_for_a_reader_who_takes_a_rest_and_nothing_is_lost(hilt: H
         told = [json.loads(line) for line in process.stdout]
         assert process.wait(30) == 0
     text = "".join(line["delta"] for line in told if line["type"] == "text_delta")
-    assert text == "".join(f"{number};" for number in range(100_000))
+    assert text == "".join(f"{number:0100}" for number in range(100_000))
     assert peak < 150 * 1024, f"{peak} kB of memory"
 
 
@@ -324,10 +330,35 @@ def test_a_conversation_too_long_for_a_line_is_an_error_that_compacting_helps(hi
         assert not [line for line in told if line["type"] == "retry"]
         error = next(line for line in told if line["type"] == "error")
         assert error["code"] == "context_overflow" and "extension p" in error["message"]
-        assert "compact" in error["hint"] and "4,194,304" in error["message"]
+        assert "compact" in error["hint"] and "4,194,303" in error["message"]
         rpc.rest()
         assert rpc.ask("compact")["success"]
-        rpc.event("compaction_done")
+        rpc.event("compact_done")
         rpc.rest()
         assert rpc.prompt("and now")[-1] == {"type": "done", "stop": "end"}
         assert heard(extension, "provider/stream")[-1]["params"]["messages"][0]["content"].endswith("in short")
+
+
+def no_adapter() -> Provider:
+    raise UsageError("no extension answers for mine at present")
+
+
+@pytest.mark.usefixtures("dialect")
+async def test_a_provider_that_is_gone_for_good_is_an_error_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "_CRASHES", 1)  # the first one ends it
+    made = offering("p", OWN, answers={"provider/stream": collapse})
+    async with extended(tmp_path, made) as it:
+        await it.ready("p")
+        (tmp_path / "extensions/p/seen").touch()
+        sourced = Sourced("mine", it.session.parts.registry, lambda: it.host, it.session.bus.emit, no_adapter)
+        await it.session.switch(ActiveModel(sourced, ModelInfo("m1", "mine", api="mine", extension="p")))
+        outcome = await it.say()
+        assert outcome.stop == "error" and "extension p" in outcome.error
+        await it.state("p", "failed")
+        outcome = await it.say()
+        assert outcome.error == "extension p, which answers for mine/m1, does not do so now: it is failed"
+        assert outcome.hint == "`/reload-ext p` starts it anew, `/model` chooses another"
+        assert (await it.host.reload("p")).problems == ()
+        assert (await it.say()).text == "risen"

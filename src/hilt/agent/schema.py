@@ -1,5 +1,6 @@
 """Checking a tool's arguments against its JSON Schema."""
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -9,18 +10,20 @@ from hilt.model.content import Args
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
+log = logging.getLogger(__name__)
+
 _SHOWN = 5
 _KEPT = 512
 
 
 def problems(schema: dict[str, Any], args: Args) -> list[str]:
-    """What is wrong with the arguments, each naming its field; empty when they fit."""
+    """What is wrong with the arguments, each naming its field; empty when they fit.
+
+    With a schema that is none nothing can be checked: the tool gets what there is, as it does from other agents.
+    """
     made = _made.get(id(schema))
-    try:
-        validator = made[1] if made else _validator(schema)
-    except ValueError as error:
-        return [f"the tool's own schema is not valid: {str(error).splitlines()[0]}"]
-    if validator.is_valid(args):  # a tenth of the time it takes to look for all that is wrong
+    validator = made[1] if made else _validator(schema)
+    if validator is None or validator.is_valid(args):  # a tenth of the time it takes to look for all that is wrong
         return []
     found = [_explain(error) for error in validator.iter_errors(args)]
     return found[:_SHOWN] + ([f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else [])
@@ -34,7 +37,11 @@ def _validator(schema: dict[str, Any]) -> Any:
     # 35 ms, paid at the first tool call and not at start-up.
     import jsonschema_rs
 
-    validator = jsonschema_rs.validator_for(msgspec.json.encode(schema).decode(), retriever=_refuse)
+    try:
+        validator = jsonschema_rs.validator_for(msgspec.json.encode(schema).decode(), retriever=_refuse)
+    except ValueError as error:
+        log.warning("arguments go unchecked, for the tool's own schema is not valid: %s", str(error).splitlines()[0])
+        validator = None
     if len(_made) >= _KEPT:
         _made.pop(next(iter(_made)))
     _made[id(schema)] = (schema, validator)

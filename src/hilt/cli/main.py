@@ -73,10 +73,23 @@ def _help() -> int:
 def _dispatch(argv: list[str]) -> int:
     from importlib import import_module
 
-    module = import_module(VERBS[argv[0]] if argv and argv[0] in VERBS else "hilt.cli.faces")
+    verb = VERBS.get(argv[0]) if argv else None
+    if verb is None:
+        _leave_at_once_when_interrupted()
+    module = import_module(verb or "hilt.cli.faces")
     code: int = module.run(argv)
     sys.stdout.flush()
     return code
+
+
+def _leave_at_once_when_interrupted() -> None:
+    """Until a face deals with it itself. An exception in the middle of an import may end up where Python can only
+    print it; and there is nothing yet that would have to be put away."""
+    import os
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
 
 
 def _fill_in_closed_streams() -> None:

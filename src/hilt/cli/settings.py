@@ -38,7 +38,9 @@ class Settings:
         path = self._home.data / name / f"{name}.md"
         if not os.path.lexists(path):
             return ""
-        return read_file(path, _LARGEST, "what you want the extension to know").decode(errors="replace").strip()
+        # The extension may write in this directory, and must not see through a link what is hidden from it.
+        text = read_file(path, _LARGEST, "what you want the extension to know", links=False)
+        return text.decode(errors="replace").strip()
 
     def directory(self) -> str:
         return str(self._home.extensions)

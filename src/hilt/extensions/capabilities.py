@@ -45,9 +45,23 @@ CALL = "tools:call"
 FILES_READ, FILES_WRITE = "fs.read", "fs.write"
 
 _SAID = frozenset(
-    {"user_prompt_submit", "assistant_message", "before_agent_start", "tool_result", "tool_confirmation_requested"}
+    {
+        "user_prompt_submit",
+        "assistant_message",
+        "before_agent_start",
+        "tool_result",
+        "tool_confirmation_requested",
+        "EventPromptBuild",
+        "EventMessagePre",
+        "EventStreamDelta",
+        "EventStreamDone",
+        "EventToolUpdate",
+        "EventToolEnd",
+        "EventTurnEnd",
+        "EventAgentEnd",
+    }
 )
-"""Events, observed or intercepted, that carry what was said. A tool's result is part of that: often it is a file. So is
+"""Events of either dialect, observed or intercepted, that carry what was said. A tool's result is part of that: often it is a file. So is
 what the user is shown before a change: it has the lines that would go."""
 
 _WORDED: Mapping[Interceptable, str] = MappingProxyType({"assistant_message": WRITE, "before_agent_start": WRITE})

@@ -12,6 +12,11 @@ from hilt.model.unseen import CONTROLS, SURROGATES, UNSEEN
 _DEEPEST = 64
 _SHOWN = 80
 
+_VALUES = frozenset({"default", "const", "enum", "example", "examples"})
+"""Members of a schema that hold values, of which null is one."""
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Those that hold schemas by names of the author's choice."""
+
 
 def cleaned(text: str) -> str:
     """The same text without what cannot be seen in it. Joiners and selectors stay where scripts and emoji need them."""
@@ -53,6 +58,28 @@ def cleaned_schema(schema: Any) -> Any:
             return [cleaned_schema(item) for item in schema]
         case _:
             return schema
+
+
+def without_nulls(schema: Any) -> Any:
+    """The same schema without members that are null, which is how Go writes an empty list, and no schema has.
+
+    `schema_problem` comes first here as well.
+    """
+    match schema:
+        case dict():
+            return {name: _member(name, item) for name, item in schema.items() if item is not None or name in _VALUES}
+        case list():
+            return [without_nulls(item) for item in schema]
+        case _:
+            return schema
+
+
+def _member(name: str, item: Any) -> Any:
+    if name in _VALUES:
+        return item
+    if name in _NAMED and isinstance(item, dict):
+        return {own: {} if inner is None else without_nulls(inner) for own, inner in item.items()}
+    return without_nulls(item)
 
 
 @cache  # compiled when it is needed: few have such texts

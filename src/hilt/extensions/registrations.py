@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import UNSET, Struct
 
 from hilt.extensions.capabilities import WRITE, Capabilities, needed_to_hear, needed_to_offer
-from hilt.extensions.descriptions import cleaned, cleaned_schema, hides, schema_problem
+from hilt.extensions.descriptions import cleaned, cleaned_schema, hides, schema_problem, without_nulls
 from hilt.extensions.switches import Switches
 from hilt.model.actions import Action
 from hilt.model.contributions import (
@@ -150,6 +150,7 @@ class Registrations:
             return f"tool {frame.name}: {problem}"
         if self._switches.off("tool", frame.name):
             return None
+        schema = without_nulls(schema)
         visible = cleaned_schema(schema)
         if visible != schema:
             self._report(_taken_out(f"the schema of tool {frame.name}"))

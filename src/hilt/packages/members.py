@@ -132,14 +132,18 @@ class Members:
         return default
 
 
-def read_file(path: Path, largest: int, example: str) -> bytes:
-    """The whole of a regular file that may be anything. Raises `ManifestError`."""
+def read_file(path: Path, largest: int, example: str, *, links: bool = True) -> bytes:
+    """The whole of a regular file that may be anything. Raises `ManifestError`.
+
+    Without `links` it must be the file itself: whoever may write there could have put a link to another's in its place.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         # Not opened unless it is a regular file: opening a pipe or a device may block or do something.
-        if not stat.S_ISREG(path.stat().st_mode):
+        if not stat.S_ISREG(path.stat(follow_symlinks=links).st_mode):
             raise ManifestError(f"{shown(path)} is not a regular file", hint=f"put a file there, such as {example}")
         # Should it have become a pipe meanwhile, reading it so returns at once.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as file:
+        with os.fdopen(os.open(path, flags if links else flags | os.O_NOFOLLOW), "rb") as file:
             data = file.read(largest + 1) or b""
     except FileNotFoundError:
         raise ManifestError(f"{shown(path)}: there is no such file", hint=f"write one, such as {example}") from None

@@ -101,7 +101,11 @@ class Dispatch:
             result = read(answer, wire.ActionResult)
             return action(result.action)
         except ExtensionError as error:
-            self._extension.note(f"{kind}: {error.message}")
+            if type(error) is ExtensionError:  # it is there, and was not told
+                self._extension.unsendable += 1
+                self._extension.report(f"it was not told of {kind}: {error.message}")
+            else:
+                self._extension.note(f"{kind}: {error.message}")
         except FrameError as error:
             self._extension.report(f"its answer to {kind} is unusable: {error.message}")
         return None

@@ -41,7 +41,7 @@ class Streams:
         pending = extension.ask_method(
             "provider/stream",
             stream_params(request, request_id, api),
-            f"for {request.model.id}",
+            f"a request for {request.model.id}",
             _SILENCE,
             limit=_LONGEST,
         )
