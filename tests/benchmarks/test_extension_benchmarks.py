@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import calls
+import dialects
 import fanout
 import hilt_host
 import interception
@@ -46,6 +47,11 @@ def test_the_benchmark_of_calls_measures_every_goal_and_loses_nothing(host: Open
     measured = calls.run(host, rounds=2, calls=64, checked=500)
     assert [len(goal.values) for goal in measured] == [2, 2, 2, 2, 1]
     assert named(measured, "lost or crossed").values == [0]
+
+
+def test_the_benchmark_of_dialects_measures_every_goal() -> None:
+    measured = dialects.run(rounds=2, calls=64, deltas=2000)
+    assert [len(goal.values) for goal in measured] == [2, 2, 2]
 
 
 def test_the_benchmark_of_starting_measures_every_goal(host: Opening) -> None:

@@ -15,7 +15,8 @@ from hilt.agent.breaker import Breaker
 from hilt.agent.compaction import ENOUGH
 from hilt.agent.deadlines import Deadlines
 from hilt.errors import FrameError
-from hilt.extensions import chores, extension, guards, peer, registrations, supervisor
+from hilt.extensions import capabilities, chores, extension, guards, peer, registrations, supervisor
+from hilt.extensions.capabilities import needed_to_do
 from hilt.extensions.methods import callbacks, dispatch, notices, serving, streaming
 from hilt.extensions.methods.methods import kind_method
 from hilt.model.content import Text
@@ -230,3 +231,21 @@ def test_the_other_numbers_are_those_of_the_code() -> None:
         assert expected in said, expected
     spelt = (breaker.failures, guards._TRUSTED, foreign.DEPTH, words._UNASKED, peer._LONG_LINES, supervisor._CRASHES)
     assert spelt == (3, 3, 4, 3, 3, 5)
+
+
+def test_what_a_permission_refuses_is_in_the_page() -> None:
+    rows = [row[2:-2].split(" | ") for row in _section("Permissions").split("\n") if row.startswith("| `")]
+    known = {capabilities.READ, capabilities.WRITE, capabilities.SUBMIT, capabilities.CALL}
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row[1])} == known
+    (told,) = [row[0] for row in rows if "register/eventHandler" in row[0]]
+    assert set(re.findall(r"`(Event\w+)`", told)) == capabilities._SAID & set(jsonrpc_events.EVENTS)
+    (acting,) = [row[0] for row in rows if row[1] == f"`{capabilities.SUBMIT}`"]
+    tried = [action(jsonrpc_types.Action(kind, payload)) for kind, payload in PAYLOADS.items()]
+    wanted = [
+        kind for kind, one in zip(PAYLOADS, tried, strict=True) if one and capabilities.SUBMIT in needed_to_do(one)
+    ]
+    for method in sorted(notices.ACTIONS):
+        params = dict.fromkeys(("message", "text", "content", "key", "panel_id", "reason"), "x")
+        asked = notices.action(method, frames.pack({**params, "placement": get_args(Placement)[0]}))
+        wanted += [method] if capabilities.SUBMIT in needed_to_do(asked) else []
+    assert set(re.findall(r"`(\w+)`", acting)) == set(wanted)
