@@ -23,29 +23,29 @@ from hilt.wire.jsonrpc_methods import METHODS, Method
 from hilt.wire.jsonrpc_types import ADDED
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "jsonrpc-protocol.md"
-NEEDED = {
-    "register/tool": "name",
-    "register/command": "name",
-    "register/promptSection": "title",
-    "register/interceptor": "name",
-    "register/shortcut": "key",
-    "register/messageHook": "name",
-    "register/inputTransformer": "name",
-    "register/compactor": "name",
-    "register/provider": "api",
-    "notify": "message",
-    "showMessage": "text",
-    "sendMessage": "content",
-    "steer": "content",
-    "setWidget": "key",
-    "showOverlay": "key",
-    "closeOverlay": "key",
-    "setStatus": "key",
-    "panel/open": "panel_id",
-    "panel/render": "panel_id",
-    "panel/close": "panel_id",
-    "provider/delta": "requestId",
-    "tool/progress": "callId",
+NEEDED: dict[str, set[str]] = {
+    "register/tool": {"name"},
+    "register/command": {"name"},
+    "register/promptSection": {"title"},
+    "register/interceptor": {"name"},
+    "register/shortcut": {"key"},
+    "register/messageHook": {"name"},
+    "register/inputTransformer": {"name"},
+    "register/compactor": {"name"},
+    "register/provider": {"api"},
+    "notify": {"message"},
+    "showMessage": {"text"},
+    "sendMessage": {"content"},
+    "steer": {"content"},
+    "setWidget": {"key", "placement"},
+    "showOverlay": {"key"},
+    "closeOverlay": {"key"},
+    "setStatus": {"key"},
+    "panel/open": {"panel_id"},
+    "panel/render": {"panel_id"},
+    "panel/close": {"panel_id"},
+    "provider/delta": {"requestId"},
+    "tool/progress": {"callId"},
 }
 """The types let extensions leave out everything; without these a message is good for nothing."""
 SHAPES: dict[str, tuple[str, type[Struct]]] = {
@@ -121,7 +121,7 @@ def _sender(method: Method) -> str:
 
 
 def _params(method: Method) -> str:
-    return _members(method.params, None if method.direction != "ext->host" else {NEEDED.get(method.name)})
+    return _members(method.params, None if method.direction != "ext->host" else NEEDED.get(method.name, set()))
 
 
 def _result(method: Method) -> str:
@@ -130,12 +130,12 @@ def _result(method: Method) -> str:
     return _members(method.result, set()) or "`{}`"
 
 
-def _members(shape: type[Struct], needed: "set[str | None] | None" = None) -> str:
+def _members(shape: type[Struct], needed: set[str] | None = None) -> str:
     """`needed`: of what extensions send, the members that must be there; everything else may be left out."""
     return "; ".join(_member(member, needed) for member in fields(shape))
 
 
-def _member(member: FieldInfo, needed: "set[str | None] | None") -> str:
+def _member(member: FieldInfo, needed: set[str] | None) -> str:
     kind, added = _unwrapped(member.type)
     if needed is None:
         optional = member.default is not NODEFAULT or member.default_factory is not NODEFAULT

@@ -8,6 +8,7 @@ from runpy import run_path
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import fields
 
 from docs.fences import ROOT
 from hilt.agent import foreign, screen, words
@@ -54,6 +55,8 @@ EVENTS = [
     jsonrpc_events.compact(1, 2, 3),
     jsonrpc_events.agent_end((SAID,)),
 ]
+SENT: dict[str, Any] = {"placement": get_args(Placement)[0], "lines": ["x"]}
+"""What stands in a member that not any text will do for."""
 PAYLOADS: dict[str, dict[str, Any]] = {
     "notify": {"message": "m"},
     "showMessage": {"text": "t"},
@@ -102,18 +105,21 @@ def test_a_member_that_is_not_in_the_page_is_noticed() -> None:
 
 
 def test_what_the_page_says_cannot_be_left_out_is_what_the_code_asks_for() -> None:
-    named = {kind_method(kind): field for kind, field in KINDS.items() if kind != "event_handler"}
-    named |= {"register/tool": "name", "register/command": "name"}
-    assert {method: member for method, member in TABLES["NEEDED"].items() if method.startswith("register/")} == named
+    needed: dict[str, set[str]] = TABLES["NEEDED"]
+    named = {kind_method(kind): {field} for kind, field in KINDS.items() if kind != "event_handler"}
+    named |= {"register/tool": {"name"}, "register/command": {"name"}}
+    assert {method: members for method, members in needed.items() if method.startswith("register/")} == named
     for method in sorted(notices.ACTIONS):
-        if method == "setWidget":
-            continue  # a place for it is asked for first
-        try:
-            notices.action(method, frames.pack({}))
-            missing = None
-        except FrameError as error:
-            missing = re.findall(r"`(\w+)` is missing", error.message)[0]
-        assert TABLES["NEEDED"].get(method) == missing, method
+        members = {member.encode_name for member in fields(METHODS[method].params)}
+        assert {member for member in members if not _taken(method, members - {member})} == needed.get(method, set())
+
+
+def _taken(method: str, members: set[str]) -> bool:
+    try:
+        notices.action(method, frames.pack({member: SENT.get(member, "x") for member in members}))
+    except FrameError:
+        return False
+    return True
 
 
 def test_every_method_is_explained() -> None:
@@ -239,13 +245,12 @@ def test_what_a_permission_refuses_is_in_the_page() -> None:
     assert {name for row in rows for name in re.findall(r"`([^`]+)`", row[1])} == known
     (told,) = [row[0] for row in rows if "register/eventHandler" in row[0]]
     assert set(re.findall(r"`(Event\w+)`", told)) == capabilities._SAID & set(jsonrpc_events.EVENTS)
-    (acting,) = [row[0] for row in rows if row[1] == f"`{capabilities.SUBMIT}`"]
+    submit = capabilities.SUBMIT
+    (acting,) = [row[0] for row in rows if row[1] == f"`{submit}`"]
     tried = [action(jsonrpc_types.Action(kind, payload)) for kind, payload in PAYLOADS.items()]
-    wanted = [
-        kind for kind, one in zip(PAYLOADS, tried, strict=True) if one and capabilities.SUBMIT in needed_to_do(one)
-    ]
+    wanted = [kind for kind, one in zip(PAYLOADS, tried, strict=True) if one and submit in needed_to_do(one)]
     for method in sorted(notices.ACTIONS):
-        params = dict.fromkeys(("message", "text", "content", "key", "panel_id", "reason"), "x")
-        asked = notices.action(method, frames.pack({**params, "placement": get_args(Placement)[0]}))
-        wanted += [method] if capabilities.SUBMIT in needed_to_do(asked) else []
+        members = [member.encode_name for member in fields(METHODS[method].params)]
+        asked = notices.action(method, frames.pack({member: SENT.get(member, "x") for member in members}))
+        wanted += [method] if submit in needed_to_do(asked) else []
     assert set(re.findall(r"`(\w+)`", acting)) == set(wanted)

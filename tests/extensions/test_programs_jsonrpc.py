@@ -124,6 +124,17 @@ def test_a_tool_registered_after_the_opening_is_there_for_the_next_turn(hilt: Hi
         assert rpc.close() == 0
 
 
+def test_too_many_turns_are_told_before_the_end_of_the_run(hilt: Hilt, program: Flags) -> None:
+    steps = [calls(("backwards", {"text": "ab"})), says("never")]
+    with hilt.rpc("--max-steps", "1", *hilt.script(*steps), *program("python-fd")) as rpc:
+        rpc.event("ext_status", extension="scribe", state="ready")
+        rpc.prompt("go")
+        until(lambda: "ext_notify" in rpc.types(), "the ledger")
+        (ledger,) = [line["message"].split() for line in rpc.lines if line["type"] == "ext_notify"]
+        assert ledger[-3:] == ["EventTurnEnd", "EventMaxTurns", "EventAgentEnd"]
+        assert rpc.close() == 0
+
+
 def test_with_p_a_python_program_serves_as_well(hilt: Hilt, program: Flags) -> None:
     steps = calls(("backwards", {"text": "live"}))
     done = hilt.run("-p", "go", *hilt.script(steps, says("done")), *program("python-fd"))

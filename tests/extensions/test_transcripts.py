@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from hilt.extensions import life
+from hilt.wire.jsonrpc_events import EVENTS
 from hilt.wire.jsonrpc_methods import METHODS
 from support.replay import Opener, as_process, in_memory, in_process, replay
 from support.transcript import (
@@ -201,6 +202,18 @@ NEVER_FAILING = {
 }
 """They take nothing that could be wrong, and fail only for reasons that any can fail for, such as a permission that the
 extension lacks or a disk that is full."""
+
+
+def test_every_event_is_told_in_some_conversation() -> None:
+    """All but one: how many turns are too many is a setting, and conversations have none."""
+    told = {
+        step.value["params"]["type"]
+        for path in JSONRPC.values()
+        for step in read(path).steps
+        if step.kind == "host" and step.value.get("method") == "event/dispatch"
+    }
+
+    assert told == set(EVENTS) - {"EventMaxTurns"}
 
 
 def answered(conversation: Conversation) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -316,3 +316,11 @@ def test_importing_discovery_loads_nothing_costly() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     # `resource` comes with the limits of a process and takes 0.3 ms.
     assert [name for name in loaded if not name.startswith("hilt") and name != "resource"] == []
+
+
+@pytest.mark.parametrize(("said", "milliseconds"), [("", 3_600_000), ("tool_timeout_ms: 500", 500)])
+def test_a_tool_of_the_jsonrpc_dialect_has_an_hour_unless_its_manifest_says_otherwise(
+    tmp_path: Path, said: str, milliseconds: int
+) -> None:
+    (tmp_path / "manifest.yaml").write_text(f"name: x\nruntime: python\nentry: main.py\n{said}\n")
+    assert read_manifest(tmp_path).tool_timeout_ms == milliseconds

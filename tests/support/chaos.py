@@ -519,8 +519,7 @@ class JsonRpc:
 
     def event(self, _: int, params: Frame) -> Frame:
         data = params["data"]
-        said = (data.get("Message") or {}).get("content") or []
-        text = {"text": "".join(block.get("text", "") for block in said)} if "Message" in data else {}
+        text = {"text": data["Delta"]} if "Delta" in data else {}
         return {"type": "event", "event": EVENTS.get(params["type"], params["type"]), **data, **text}
 
     def cancel(self, _: object, params: Frame) -> Frame:
@@ -632,7 +631,7 @@ EVENTS = {
     "EventTurnEnd": "turn_end",
     "EventToolStart": "tool_call",
     "EventToolEnd": "tool_result",
-    "EventStreamDone": "assistant_message",
+    "EventStreamDelta": "assistant_message",
 }
 RESPELT = {"is_error": "isError", "reason": "preview", "modified_args": "args", "replace_text": "text"}
 HEARD: dict[str, Callable[[JsonRpc, Any, Frame], Frame]] = {

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Raw, UnsetType
 
-from hilt.errors import ExtensionError, ExtensionGone, ExtensionTimeout, HiltError
+from hilt.errors import ExtensionError, ExtensionFailure, ExtensionGone, ExtensionTimeout, FrameError, HiltError
 from hilt.extensions.agent import House, Program
 from hilt.extensions.brake import Brake
 from hilt.extensions.capabilities import Capabilities, needed_to_decide, needed_to_do
 from hilt.extensions.chores import Chores, Errands
 from hilt.extensions.confinement import data_directory, make_data_directory
 from hilt.extensions.peer import Id, Peer, Pending, Purpose, Tongue
+from hilt.extensions.progress import Progress
 from hilt.extensions.recollection import Recollection
 from hilt.extensions.registrations import Registrations
 from hilt.extensions.switches import Switches
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
 _PROGRESS_CAP = 10
 """A call that shows progress may take so many times its deadline in all."""
-_FOREVER = 10 * 365 * 86400.0
+FOREVER = 10 * 365 * 86400.0
+"""Seconds for what waits for a person. Cancelling it works at any time."""
 _MOMENT = 5.0
 _REQUESTS = 4096
 """What it may have asked for that waits until it is its turn."""
@@ -192,6 +194,13 @@ class Extension(ABC):
     # Methods, which both dialects have: each carries them in its own way
 
     @abstractmethod
+    def request_line(self, id_: Any, method: str, params: Any) -> bytes:
+        """Asks it. Raises `FrameError` for what no line can hold, as does the next one."""
+
+    @abstractmethod
+    def notice_line(self, method: str, params: Any) -> bytes:
+        """Tells it."""
+
     def ask_method(
         self,
         method: str,
@@ -204,13 +213,25 @@ class Extension(ABC):
     ) -> Pending:
         """Ask now; `outcome` says what the answer means."""
 
-    @abstractmethod
+        def line(id_: Id) -> bytes:
+            return self.request_line(id_, method, params)
+
+        return self.peer.ask(purpose, line, what, patience, limit, self.tongue.expected["method"])
+
     def tell_method(self, method: str, params: Any) -> None:
         """Something it must hear, in its turn."""
+        self._write(method, params, self.peer.tell)
 
-    @abstractmethod
     def post_method(self, method: str, params: Any) -> None:
         """The same of which the oldest gives way to newer ones when it does not read."""
+        self._write(method, params, self.post)
+
+    def _write(self, method: str, params: Any, send: Callable[[bytes], object]) -> None:
+        try:
+            send(self.notice_line(method, params))
+        except FrameError as error:
+            self.unsendable += 1
+            self.report(error.message)
 
     @abstractmethod
     def outcome(self, answer: Any) -> Raw | UnsetType:
@@ -237,19 +258,22 @@ class Extension(ABC):
         if self.peer.give_up(pending):
             self.tell_method("$/cancelRequest", {"id": pending.id})
 
-    @abstractmethod
-    def left(self) -> None:
-        """It is gone: what it had under way with the agent ends."""
-
     # Asking it
 
     def patience(self, *, interactive: bool) -> tuple[float, float]:
         """Seconds a call may take, and how many if it shows progress."""
-        return (_FOREVER, _FOREVER) if interactive else self._call_times
+        return (FOREVER, FOREVER) if interactive else self._call_times
 
     def failed(self, tool: str, error: ExtensionError, **details: bool) -> ToolOutput:
         hint = f"\n{error.hint}" if error.hint else ""
         return ToolOutput.of(f"extension {self.name}/{tool} failed: {error.message}{hint}", is_error=True, **details)
+
+    def permit(self, action: Action, shown: str) -> Action:
+        """What a command or a shortcut came to, if it may have that done. Raises `ExtensionFailure`."""
+        if refusal := self.capabilities.refusal(*needed_to_do(action)):
+            self.note(refusal)
+            raise ExtensionFailure(self.name, f"extension {shown}: {refusal}")
+        return action
 
     def intercept(self, question: Question, name: str, patience: float, tally: Tally) -> "Asked":
         """Ask now; await the answer later."""
@@ -290,7 +314,7 @@ class Extension(ABC):
         self.errands.cancel_all()
         self.requests.cancel_all()
         self.recollection.stop()
-        self.left()
+        self.methods.left()
         if self._second_look:
             self._second_look.cancel()
 
@@ -310,6 +334,16 @@ class Extension(ABC):
             await self.house.agent.apply((action,), self.name)
         except HiltError as error:
             self.report(error.message)
+
+    def progressed(self, pending: Pending | None, text: str) -> None:
+        """A call of a tool has something to show: its time begins anew. None when there is no such call."""
+        if pending is None:
+            self.peer.mistakes += 1
+            return
+        self.peer.extend(pending)
+        if pending.show and text:
+            pending.progress = pending.progress or Progress(pending.show, self.chores.add)
+            pending.progress.push(text)
 
     # What the channel tells
 

@@ -61,8 +61,8 @@ class Guards:
         )
 
     def interceptors(self, watches: tuple[Watch, ...]) -> tuple[Interceptor, ...]:
-        undeclared = {watch.event for watch in watches}
-        declared = (Watch(event) for event in self.declared if event not in undeclared)
+        said = {watch.event for watch in watches}
+        declared = (Watch(event) for event in self.declared if event not in said)
         return tuple(map(self._interceptor, (*declared, *watches)))
 
     def _interceptor(self, watch: Watch) -> Interceptor:

@@ -117,6 +117,9 @@ class Manifest(Struct, frozen=True):
     defaults: tuple[Default, ...] = ()
 
 
+_LONGEST_CALL = 3_600_000
+_TOOL_TIMES: Mapping[Dialect, int] = {"frames": Manifest("").tool_timeout_ms, "jsonrpc": _LONGEST_CALL}
+"""Tools of the jsonrpc dialect have no limit elsewhere: many ask the user, or another agent, before they answer."""
 _UNSAID, _UNSAID_GUARD = Manifest(""), Guard()
 """What holds without a word about it."""
 
@@ -173,7 +176,7 @@ def _manifest(members: Members, path: Path, directory: Path, dialect: Dialect) -
         guard=_guard(members),
         priority=members.number("priority", _UNSAID.priority, -_FARTHEST_PRIORITY, _FARTHEST_PRIORITY),
         start_timeout_ms=members.number("start_timeout_ms", _UNSAID.start_timeout_ms, 100, 120_000),
-        tool_timeout_ms=members.number("tool_timeout_ms", _UNSAID.tool_timeout_ms, 100, 3_600_000),
+        tool_timeout_ms=members.number("tool_timeout_ms", _TOOL_TIMES[dialect], 100, _LONGEST_CALL),
         stop_grace_ms=members.number("stop_grace_ms", _UNSAID.stop_grace_ms, 0, 10_000),
         data_dir=members.choice("data_dir", _DATA_DIR) or _UNSAID.data_dir,
         skills=members.texts("skills"),

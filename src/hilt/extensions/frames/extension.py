@@ -16,13 +16,12 @@ from hilt.errors import (
     FrameError,
 )
 from hilt.extensions.agent import House, Program
-from hilt.extensions.capabilities import needed_to_do
 from hilt.extensions.extension import Extension, Keeper
 from hilt.extensions.frames.handshake import Handshake, hello_ack
 from hilt.extensions.frames.inbound import Inbound
 from hilt.extensions.frames.tongue import FramesTongue
 from hilt.extensions.methods.methods import Methods
-from hilt.extensions.peer import Id, Pending, Purpose
+from hilt.extensions.peer import Id, Pending
 from hilt.extensions.results import bounded
 from hilt.model.actions import Action
 from hilt.model.contributions import Invocation, ToolOutput
@@ -140,10 +139,7 @@ class FramesExtension(Extension):
         action = command_answer(answer)
         if isinstance(action, CommandFailed):
             raise ExtensionFailure(self.name, f"extension {shown}: {action.message}")
-        if refusal := self.capabilities.refusal(*needed_to_do(action)):
-            self.note(refusal)
-            raise ExtensionFailure(self.name, f"extension {shown}: {refusal}")
-        return (action,)
+        return (self.permit(action, shown),)
 
     def question(self, question: Question, name: str, patience: float) -> Pending:
         if name:
@@ -173,9 +169,6 @@ class FramesExtension(Extension):
 
     def shut_down(self) -> None:
         self.peer.tell(encode(Shutdown()))
-
-    def left(self) -> None:
-        self.methods.left()
 
     # What it says
 
@@ -224,30 +217,11 @@ class FramesExtension(Extension):
 
     # Methods, carried in frames
 
-    def ask_method(
-        self,
-        method: str,
-        params: Any,
-        what: str,
-        patience: float,
-        *,
-        limit: float = 0.0,
-        purpose: Purpose = "method",
-    ) -> Pending:
-        def line(id_: str) -> bytes:
-            return encode(ExtRequest(id_, method, pack(params)), packed=True)
+    def request_line(self, id_: str, method: str, params: Any) -> bytes:
+        return encode(ExtRequest(id_, method, pack(params)), packed=True)
 
-        return self.peer.ask(purpose, line, what, patience, limit, ExtResponse)
-
-    def tell_method(self, method: str, params: Any) -> None:
-        self.peer.tell(encode(ExtNotify(method, pack(params)), packed=True))
-
-    def post_method(self, method: str, params: Any) -> None:
-        try:
-            self.post(encode(ExtNotify(method, pack(params)), packed=True))
-        except FrameError as error:
-            self.unsendable += 1
-            self.report(error.message)
+    def notice_line(self, method: str, params: Any) -> bytes:
+        return encode(ExtNotify(method, pack(params)), packed=True)
 
     def outcome(self, answer: Any) -> Raw | UnsetType:
         assert isinstance(answer, ExtResponse)

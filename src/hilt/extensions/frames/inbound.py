@@ -11,7 +11,6 @@ from hilt.extensions.capabilities import CALL, SUBMIT
 from hilt.extensions.extension import Extension
 from hilt.extensions.methods.methods import Methods, kind_method
 from hilt.extensions.peer import Id, Pending
-from hilt.extensions.progress import Progress
 from hilt.model.actions import Action, ClearNotes, ClosePanel, Notify, OpenPanel, RenderPanel, Submit
 from hilt.model.contributions import ToolOutput
 from hilt.model.extensions import NoteLevel, Panel
@@ -57,7 +56,6 @@ class Inbound:
         self._agent = extension.house.agent
         self._peer = extension.peer
         self._registrations = extension.registrations
-        self._chores = extension.chores
         self._errands = extension.errands
         self._capabilities = extension.capabilities
         self._report = extension.report
@@ -79,7 +77,7 @@ class Inbound:
             case Register():
                 self._register(frame)
             case ToolProgress():
-                self._progress(frame)
+                self._extension.progressed(self._peer.call(frame.id), frame.text)
             case CallTool():
                 self._call_tool(frame)
             case CallToolCancel(id=id_):
@@ -119,16 +117,6 @@ class Inbound:
         if refusal:
             self._report(refusal)
         return refusal
-
-    def _progress(self, frame: ToolProgress) -> None:
-        pending = self._peer.call(frame.id)
-        if pending is None:
-            self._peer.mistakes += 1
-            return
-        self._peer.extend(pending)
-        if pending.show and frame.text:
-            pending.progress = pending.progress or Progress(pending.show, self._chores.add)
-            pending.progress.push(frame.text)
 
     def _slash(self, text: str) -> None:
         if self._refused(SUBMIT):

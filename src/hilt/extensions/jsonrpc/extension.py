@@ -1,7 +1,6 @@
 """One process that speaks the jsonrpc dialect: how it is asked, and told."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,11 +9,10 @@ from msgspec import Raw, UnsetType
 from hilt import __version__
 from hilt.errors import ExtensionError, ExtensionFailure, ExtensionProtocolError, ExtensionTimeout, FrameError
 from hilt.extensions.agent import House, Program
-from hilt.extensions.capabilities import needed_to_do
-from hilt.extensions.extension import Extension, Keeper
+from hilt.extensions.extension import FOREVER, Extension, Keeper
 from hilt.extensions.jsonrpc.tongue import JsonRpcTongue
 from hilt.extensions.methods.methods import Methods
-from hilt.extensions.peer import Id, Pending, Purpose
+from hilt.extensions.peer import Id, Pending
 from hilt.extensions.results import bounded, is_short
 from hilt.model.actions import Action, Noop
 from hilt.model.contributions import Invocation, ToolOutput
@@ -37,10 +35,6 @@ from hilt.wire.jsonrpc import Malformed as BadRequest
 from hilt.wire.jsonrpc_actions import action
 from hilt.wire.jsonrpc_reading import read
 from hilt.wire.jsonrpc_results import tool_output
-
-_PATIENCE = 10 * 365 * 86400.0
-"""Seconds for a command or a shortcut: the dialect has no limit, because many ask the user meanwhile. Cancelling it
-works at any time."""
 
 
 class JsonRpcExtension(Extension):
@@ -160,14 +154,12 @@ class JsonRpcExtension(Extension):
             raise ExtensionFailure(self.name, f"extension shortcut {key}: unusable answer: {error.message}") from None
         if wanted is None:
             return (Noop(),)
-        if refusal := self.capabilities.refusal(*needed_to_do(wanted)):
-            self.note(refusal)
-            raise ExtensionFailure(self.name, f"extension shortcut {key}: {refusal}")
-        return (wanted,)
+        return (self.permit(wanted, f"shortcut {key}"),)
 
     async def _act(self, method: str, params: Any, shown: str, what: str) -> Raw | UnsetType:
         self.before_asking()
-        pending = self.ask_method(method, params, what, _PATIENCE, purpose="command")
+        # The dialect has no limit here: many ask the user meanwhile.
+        pending = self.ask_method(method, params, what, FOREVER, purpose="command")
         try:
             return self.outcome(await pending.future)
         except asyncio.CancelledError:
@@ -205,9 +197,6 @@ class JsonRpcExtension(Extension):
     def shut_down(self) -> None:
         self.peer.tell(notice("shutdown"))
 
-    def left(self) -> None:
-        self.methods.left()
-
     # What it says
 
     def said(self, frame: Request | Notice | BadRequest) -> None:
@@ -225,23 +214,11 @@ class JsonRpcExtension(Extension):
 
     # Methods
 
-    def ask_method(
-        self,
-        method: str,
-        params: Any,
-        what: str,
-        patience: float,
-        *,
-        limit: float = 0.0,
-        purpose: Purpose = "method",
-    ) -> Pending:
-        return self.peer.ask(purpose, lambda id_: request(id_, method, params), what, patience, limit)
+    def request_line(self, id_: int, method: str, params: Any) -> bytes:
+        return request(id_, method, params)
 
-    def tell_method(self, method: str, params: Any) -> None:
-        self._write(partial(notice, method, params), self.peer.tell)
-
-    def post_method(self, method: str, params: Any) -> None:
-        self._write(partial(notice, method, params), self.post)
+    def notice_line(self, method: str, params: Any) -> bytes:
+        return notice(method, params)
 
     def outcome(self, answer: Any) -> Raw | UnsetType:
         assert isinstance(answer, Reply)
@@ -256,10 +233,3 @@ class JsonRpcExtension(Extension):
     def refuse(self, id_: Id, code: int, message: str) -> None:
         assert isinstance(id_, int)
         self.peer.tell(fault(id_, code, message))
-
-    def _write(self, line: Callable[[], bytes], send: Callable[[bytes], object]) -> None:
-        try:
-            send(line())
-        except FrameError as error:
-            self.unsendable += 1
-            self.report(error.message)

@@ -58,7 +58,7 @@ class Dispatch:
 
     async def settled(self) -> None:
         """Wait until it has dealt with all that it was told."""
-        while self._waiting or self._under_way:
+        while self._under_way:
             await asyncio.wait({pending.future for pending in self._under_way}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(0)  # so that the next one is on its way
 

@@ -11,7 +11,6 @@ from hilt.extensions.methods.registering import Registering
 from hilt.extensions.methods.serving import Serving
 from hilt.extensions.methods.streaming import Streams
 from hilt.extensions.peer import Id
-from hilt.extensions.progress import Progress
 from hilt.extensions.services.ports import Registered
 from hilt.wire import jsonrpc_types as wire
 from hilt.wire.jsonrpc_reading import read
@@ -90,20 +89,13 @@ class Methods:
         self._extension.program.remark(f"{level if level in _LOG_LEVELS else 'info'}: {params.message}")
 
     def _progress(self, raw: Raw | UnsetType) -> None:
-        extension = self._extension
         try:
             params = read(raw, wire.ToolProgress)
         except FrameError as error:
             self._report(f"tool/progress: {error.message}")
             return
-        pending = next((one for one in extension.peer.calls if one.call_id == params.call_id), None)
-        if pending is None:
-            extension.peer.mistakes += 1
-            return
-        extension.peer.extend(pending)
-        if pending.show and params.text:
-            pending.progress = pending.progress or Progress(pending.show, extension.chores.add)
-            pending.progress.push(params.text)
+        calls = self._extension.peer.calls if params.call_id else ()
+        self._extension.progressed(next((one for one in calls if one.call_id == params.call_id), None), params.text)
 
     def _report(self, problem: str | None) -> None:
         if problem:
