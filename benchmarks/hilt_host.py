@@ -13,10 +13,9 @@ from programs import Program, write_manifest
 from hilt.agent.interception import Bench, GuardRules, consult
 from hilt.agent.permissions import Permissions
 from hilt.agent.schema import problems
-from hilt.extensions.agent import House, Places
+from hilt.extensions.agent import House, Places, Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.extensions.memory import Memory
-from hilt.extensions.surroundings import Surroundings
 from hilt.model.actions import Action
 from hilt.model.content import Text, text_of
 from hilt.model.contributions import Invocation, ToolOutput

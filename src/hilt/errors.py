@@ -132,8 +132,7 @@ class ServiceFault(HiltError):
     def __init__(self, code: int, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.code = code
-        """-32601: there is no such method; -32602, -32600: the params cannot be used; -32604: there is nothing of that
-        name; -32603: all else."""
+        """One of `wire.faults`."""
 
 
 class TransportError(HiltError):

@@ -22,7 +22,7 @@ from support.properties import patient
 
 def toolbox(harness: Harness) -> Toolbox:
     session = harness.session
-    return Toolbox(session.parts.registry, session.activation, "hilt")
+    return Toolbox(session.parts.registry, session.activation)
 
 
 def made(name: str, exposure: Exposure = "direct", **more: Any) -> Tool:
@@ -127,7 +127,7 @@ async def test_tools_are_listed_by_name_with_what_is_fit_for_an_agent_nobody_wat
         registry.publish(Owner("hilt", builtin=True), own),
         registry.publish(Owner("ext"), (tool("look", echo), made("more", "deferred"))),
     ):
-        box = Toolbox(registry, activation, "hilt")
+        box = Toolbox(registry, activation)
         listed = {one.name: one for one in box.list()}
         assert list(listed) == ["bash", "look", "more", "read"]
         assert [name for name, one in listed.items() if one.background_safe] == ["read"]

@@ -64,6 +64,22 @@ def test_what_is_switched_off_for_piglet_is_so_here(site: ExtSite) -> None:
     assert site.row("on")["dialect"] == "jsonrpc" and site.row("on")["version"] == "2"
 
 
+def test_what_one_of_piglet_kept_beside_its_code_is_found_where_it_keeps_things_here(site: ExtSite) -> None:
+    place = piglet(site, "notes")
+    for kept in ("notes.md", "facts/one.jsonl"):
+        (place / kept).parent.mkdir(exist_ok=True)
+        (place / kept).write_text("kept")
+    for code in ("package.json", "node_modules/x.json", ".git/config.json", "lib.py"):
+        (place / code).parent.mkdir(exist_ok=True)
+        (place / code).write_text("code")
+    (site.home / "data" / "notes").mkdir(parents=True)
+    (site.home / "data" / "notes" / "notes.md").write_text("mine")
+    done = site.ext("import", "--from", "piglet", "--yes")
+
+    assert done.code == 0
+    assert contents(site.home / "data" / "notes") == {"notes.md": b"mine", "facts/one.jsonl": b"kept"}
+
+
 def test_one_that_cannot_be_copied_is_told_and_the_others_are(site: ExtSite) -> None:
     tool("good").write(zot(site))
     Made("bad", {"exec": 7}).write(zot(site))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from docs.fences import ROOT, fences_of
-from hilt.agent import foreign, interception, notes, words
+from hilt.agent import background, foreign, interception, minds, notes, words
 from hilt.errors import ManifestError
 from hilt.extensions import (
     allowance,
@@ -39,6 +39,7 @@ from hilt.transport import process, stderr
 from hilt.transport.channels import Bounds
 from hilt.wire import frames, frames_answers, frames_events, frames_limits, frames_results, frames_types
 from hilt.wire.jsonrpc_events import EVENTS
+from hilt.wire.line import LINE_LIMIT
 
 PROTOCOL = ROOT / "docs/reference/extension-protocol.md"
 MANIFEST = ROOT / "docs/reference/manifest.md"
@@ -189,7 +190,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     rows, bounds = _section(PROTOCOL, "Limits"), Bounds()
     told, logged = extension._TOLD, extension._LOGGED
     for what, expected in (
-        ("a line", f"under {frames.LINE_LIMIT >> 20} MiB, both ways"),
+        ("a line", f"under {LINE_LIMIT >> 20} MiB, both ways"),
         ("tools, commands", f"{frames_limits.TOOL_LIMIT} each"),
         ("shortcuts", f"{registrations._SHORTCUTS}"),
         ("prompt sections", f"{registrations._SECTIONS}, of {registrations._SECTION >> 10} KiB each"),
@@ -301,6 +302,7 @@ def test_the_other_numbers_of_managing_extensions_are_those_of_the_code() -> Non
         f"at most {manifests._LARGEST >> 20} MiB" in fields and f"at most {manifests._LARGEST_YAML >> 10} KiB" in fields
     )
     assert f"first {programs.HEAD >> 10} KiB" in fields
+    assert (minds._AGENTS, background._AT_ONCE) == (4, 4)  # spelt out there
 
 
 @pytest.mark.parametrize("field", RANGED)
@@ -317,7 +319,12 @@ def test_the_range_and_the_default_of_a_number_are_those_of_the_code(field: str,
     (row,) = _rows(_section(MANIFEST, part or "Fields"), name)
     assert f"| {low} to {high} |" in row
     default = getattr({"": Manifest(""), "guard": Guard(), "limits": Limits()}[part], name)
-    assert default is None or f"| {default:,} |" in row
+    assert default is None or re.search(rf"\| {default:,}( \||; in `manifest.yaml`)", row)
+
+
+def test_where_the_other_manifest_has_another_default_it_is_named() -> None:
+    (row,) = _rows(_section(MANIFEST, "Fields"), "tool_timeout_ms")
+    assert f"in `manifest.yaml` {manifests._TOOL_TIMES['jsonrpc']:,} |" in row
 
 
 def test_the_example_of_a_manifest_is_the_one_that_ships() -> None:

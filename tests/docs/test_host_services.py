@@ -15,6 +15,7 @@ from hilt.extensions.capabilities import needed_to_follow
 from hilt.extensions.services import asking, minds
 from hilt.extensions.services.table import SERVICES
 from hilt.frontends import rpc
+from hilt.wire import faults
 from hilt.wire.jsonrpc_methods import METHODS
 
 PAGE = (ROOT / "docs/reference/host-services.md").read_text(encoding="utf-8")
@@ -79,9 +80,9 @@ def test_the_times_are_those_of_the_code() -> None:
 
 def test_the_codes_and_limits_are_those_of_the_code() -> None:
     section = PAGE.split("## Errors\n")[1].split("\n## ")[0]
-    codes = {asking.METHOD_NOT_FOUND, asking.INVALID_PARAMS, asking.INVALID_REQUEST, asking.NOT_FOUND, asking.INTERNAL}
+    codes = {faults.METHOD_NOT_FOUND, faults.INVALID_PARAMS, faults.INVALID_REQUEST, faults.NOT_FOUND, faults.INTERNAL}
     assert {-int(code) for code in re.findall(r"^\| −(\d+)", section, re.MULTILINE)} == codes
-    (special,) = [method for method, service in SERVICES.items() if service.unreadable == asking.INVALID_REQUEST]
+    (special,) = [method for method, service in SERVICES.items() if service.unreadable == faults.INVALID_REQUEST]
     assert f"−32600 | the same for `{special}`" in section
     subscribing = ROWS["host/subscribe"][-1]
     assert f"At most {asking.SUBSCRIPTIONS}." in subscribing

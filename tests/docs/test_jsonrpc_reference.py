@@ -18,19 +18,20 @@ from hilt.agent.deadlines import Deadlines
 from hilt.errors import FrameError
 from hilt.extensions import capabilities, chores, extension, guards, peer, registrations, supervisor
 from hilt.extensions.capabilities import needed_to_do
+from hilt.extensions.frames.inbound import kind_method
 from hilt.extensions.methods import callbacks, dispatch, notices, serving, streaming
-from hilt.extensions.methods.methods import kind_method
 from hilt.model.content import Text
 from hilt.model.conversation import AssistantMessage, now
 from hilt.model.extensions import Placement
 from hilt.model.verdicts import Interceptable
 from hilt.packages.arrangement import _ANNOUNCED
-from hilt.packages.manifest import Guard, Manifest
-from hilt.wire import frames, jsonrpc, jsonrpc_events, jsonrpc_messages, jsonrpc_results, jsonrpc_types
+from hilt.packages.manifest import _TOOL_TIMES, Guard, Manifest
+from hilt.wire import faults, freeform, jsonrpc, jsonrpc_events, jsonrpc_messages, jsonrpc_results, jsonrpc_types
 from hilt.wire.frames_events import TEXT_LIMIT
 from hilt.wire.frames_limits import KINDS
 from hilt.wire.jsonrpc_actions import action
 from hilt.wire.jsonrpc_methods import METHODS
+from hilt.wire.line import LINE_LIMIT
 
 TABLES = run_path(str(ROOT / "scripts" / "write_jsonrpc_reference.py"))
 """What writes the tables of the page."""
@@ -55,6 +56,7 @@ EVENTS = [
     jsonrpc_events.compact(1, 2, 3),
     jsonrpc_events.agent_end((SAID,)),
 ]
+_HOURS = {3_600_000: "an hour"}
 SENT: dict[str, Any] = {"placement": get_args(Placement)[0], "lines": ["x"]}
 """What stands in a member that not any text will do for."""
 PAYLOADS: dict[str, dict[str, Any]] = {
@@ -116,7 +118,7 @@ def test_what_the_page_says_cannot_be_left_out_is_what_the_code_asks_for() -> No
 
 def _taken(method: str, members: set[str]) -> bool:
     try:
-        notices.action(method, frames.pack({member: SENT.get(member, "x") for member in members}))
+        notices.action(method, freeform.pack({member: SENT.get(member, "x") for member in members}))
     except FrameError:
         return False
     return True
@@ -170,11 +172,11 @@ def test_the_kinds_of_pieces_are_those_that_are_read() -> None:
 def test_the_codes_and_the_words_are_those_of_the_code() -> None:
     lines = _section("Lines")
     codes = [
-        jsonrpc.INVALID_REQUEST,
-        jsonrpc.UNKNOWN_METHOD,
-        jsonrpc.INVALID_PARAMS,
-        jsonrpc.INTERNAL,
-        jsonrpc.NOT_FOUND,
+        faults.INVALID_REQUEST,
+        faults.METHOD_NOT_FOUND,
+        faults.INVALID_PARAMS,
+        faults.INTERNAL,
+        faults.NOT_FOUND,
     ]
     assert [-int(code) for code in re.findall(r"^\| −(\d+)", lines, re.MULTILINE)] == codes
     registering = _rows(_section("Registering"))
@@ -190,7 +192,7 @@ def test_the_codes_and_the_words_are_those_of_the_code() -> None:
     [
         (
             "tool/execute",
-            f"{Manifest('').tool_timeout_ms // 1000} s, or `tool_timeout_ms`; with `tool/progress` up to ten times",
+            f"{_HOURS[_TOOL_TIMES['jsonrpc']]}, or `tool_timeout_ms`; with `tool/progress` up to ten times",
         ),
         (
             "interceptor/before",
@@ -215,11 +217,11 @@ def test_the_deadlines_are_those_of_the_code(method: str, expected: str) -> None
 def test_the_other_numbers_are_those_of_the_code() -> None:
     said, breaker = " ".join(PAGE.split()), Breaker()
     for expected in (
-        f"A line is shorter than {frames.LINE_LIMIT >> 20} MiB",
+        f"A line is shorter than {LINE_LIMIT >> 20} MiB",
         f"up to {registrations._HINT:,} characters",
         f"left alone for {breaker.rest / 60:g} minutes",
         f"below {ENOUGH} messages",
-        f"images over {jsonrpc_results.IMAGE_ROOM >> 10} KiB of base64",
+        f"images beyond {jsonrpc_results.IMAGE_ROOM >> 10} KiB of base64 in all",
         f"answered, {dispatch._NEXT:g} s at most",
         f"once {dispatch._WAITING:,} events wait",
         f"cut after {TEXT_LIMIT:,} characters, images over {jsonrpc_events.IMAGE_LIMIT >> 10} KiB of base64",
@@ -251,6 +253,6 @@ def test_what_a_permission_refuses_is_in_the_page() -> None:
     wanted = [kind for kind, one in zip(PAYLOADS, tried, strict=True) if one and submit in needed_to_do(one)]
     for method in sorted(notices.ACTIONS):
         members = [member.encode_name for member in fields(METHODS[method].params)]
-        asked = notices.action(method, frames.pack({member: SENT.get(member, "x") for member in members}))
+        asked = notices.action(method, freeform.pack({member: SENT.get(member, "x") for member in members}))
         wanted += [method] if submit in needed_to_do(asked) else []
     assert set(re.findall(r"`(\w+)`", acting)) == set(wanted)

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from hilt.model.extensions import Dialect
 from support.extending import Made, chaos, tool
 from support.hilt_process import Hilt, Rpc, until
 from transport.children import runs, state
+
+pytestmark = pytest.mark.usefixtures("dialect")
 
 STUBBORN = ("ignore_sigterm", "mute", {"on": "eof", "do": []})
 """Ends for no request."""
@@ -103,7 +106,9 @@ def children(process: int) -> list[int]:
 # L9, L10, L17
 
 
-def test_at_a_terminal_an_extension_has_none_inherits_nothing_and_keys_reach_hilt_alone(tmp_path: Path) -> None:
+def test_at_a_terminal_an_extension_has_none_inherits_nothing_and_keys_reach_hilt_alone(
+    tmp_path: Path, dialect: Dialect
+) -> None:
     made = tool("t", "record:record", "write_env:env")
     folder = tmp_path / "extensions" / "t"
     with at_terminal(tmp_path, made) as (hilt, rpc, process):
@@ -116,7 +121,11 @@ def test_at_a_terminal_an_extension_has_none_inherits_nothing_and_keys_reach_hil
         assert facts["sid"] == facts["pgid"] == facts["pid"] == extension
         assert facts["cwd"] == str(folder) and facts["env"]["HILT"] == "1"
         kinds = {int(number): what.partition(":")[0] for number, what in facts["fds"].items()}
-        assert [kinds.pop(number) for number in (0, 1, 2)] == ["pipe"] * 3
+        if dialect == "frames":
+            assert [kinds.pop(number) for number in (0, 1, 2)] == ["pipe"] * 3
+        else:
+            assert [kinds.pop(number) for number in range(5)] == ["/dev/null", "pipe", "pipe", "pipe", "pipe"]
+            kinds = {number: kind for number, kind in kinds.items() if facts["fds"][str(number)] != facts["fds"]["1"]}
         [leash] = kinds.items()  # by which it goes when hilt is killed
         assert leash[0] >= 20 and leash[1] == "pipe"
 
@@ -131,7 +140,8 @@ def test_at_a_terminal_an_extension_has_none_inherits_nothing_and_keys_reach_hil
         until(lambda: not runs(extension), "the end of the extension")
         rows = [json.loads(line) for line in (folder / "record").read_text().splitlines()]
         assert not [row for row in rows if "signal" in row]
-        assert [json.loads(row["line"])["type"] for row in rows if "line" in row][-1] == "shutdown", "it ended properly"
+        told = [row.get("frame") or json.loads(row["line"]) for row in rows if "line" in row]
+        assert told[-1]["type"] == "shutdown", "it ended properly"
         assert "KeyboardInterrupt" not in (hilt.home / "logs" / "ext-t.log").read_text()
         assert termios.tcgetattr(hilt.terminal) == before
 

@@ -1,6 +1,7 @@
 """Programs that do not read, read slowly, or die while they are written to: all they lose is their own."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
@@ -159,7 +160,7 @@ async def test_one_that_was_stuck_and_reads_again_is_not_held_to_be_stuck(
     made = tool(
         "t",
         "subscribe:assistant_message",
-        {"do": [f"wait_for:{fast}", "read_on"]},
+        {"after": 0.001, "do": [f"wait_for:{fast}", "read_on"]},
         {**slow, "do": ["read_slowly:200000", "answer"]},
         {**hang, "do": []},
         {"on": "tool_call", "times": 1, "do": work},
@@ -199,14 +200,15 @@ async def test_one_that_floods_us_with_questions_and_never_reads_is_read_to_the_
 
 @JSONRPC_ONLY
 async def test_one_that_floods_us_with_requests_and_never_reads_is_read_to_the_end(tmp_path: Path) -> None:
-    flood = ["stop_reading", "flood:200000", 'host_request:{"id":"$N","method":"host/no"}', "answer", "read_on"]
+    question = json.dumps({"id": "$N", "method": "host/" + "x" * 123})
+    flood = ["stop_reading", "flood:60000", f"host_request:{question}", "answer", "read_on"]
     async with beside(tmp_path, tool("t", {"on": "tool_call", "times": 1, "do": flood}, "record:got")) as it:
-        assert await it.call("t") == ("ok", False), "although 19 MB of answers could not be written"
+        assert await it.call("t") == ("ok", False), "although 13 MB of answers could not be written"
         assert channel(it, "t").waiting <= 8 * MIB + PIPE
         await it.until(lambda: channel(it, "t").waiting < MIB, "it reads on")
         assert await it.call("t") == ("ok", False)
         answers = [frame for frame in it.frames("extensions/t/got") if frame["type"] == "host_response"]
-        assert len(answers) > 8 * MIB / 100, "those that fitted were answered"
+        assert len(answers) > 8 * MIB / 300, "those that fitted were answered"
         assert all(answer["error"]["code"] == -32601 for answer in answers)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hilt.model.events import Notified, ToolResultAdded
-from hilt.wire.frames import LINE_LIMIT
+from hilt.wire.line import LINE_LIMIT
 from support.agent import calls, says
 from support.extending import Extended, extended
 from support.hilt_process import wait_gone
@@ -187,6 +187,27 @@ while True:
         assert await it.call("t") == ("0", False)
 
 
+async def test_events_of_a_conversation_that_fits_no_line_are_told_all_the_same(tmp_path: Path) -> None:
+    body = """
+message = until("initialize")
+register("eventHandler", name="w", events=["EventMessagePre", "EventTurnEnd", "EventAgentEnd"])
+register("messageHook", name="h")
+send(id=message["id"], result={})
+while True:
+    message = until("event/dispatch")
+    note(message["params"]["type"])
+    send(id=message["id"], result={"action": None})
+"""
+    async with extended(tmp_path, piglet("p", body), turns=[says("done")]) as it:
+        await it.ready("p")
+        outcome = await it.say("x" * (LINE_LIMIT + 100))
+        assert outcome.stop == "end"
+        await noted(it, "EventAgentEnd")
+        assert [event.message for event in it.of(Notified)] == ["EventMessagePre", "EventTurnEnd", "EventAgentEnd"]
+        await it.warned("message hook of p", "messageHook/onMessage would be a line of 4,19")
+        assert it.status("p").state == "ready"
+
+
 # Life and death
 
 GRANDCHILD = """
@@ -265,13 +286,17 @@ async def test_who_never_answers_initialize_has_failed_when_its_time_is_over(tmp
     body = """
 message = until("initialize")
 register("tool", name="t", description="a tool", parameters=None)
-cancelled = until("$/cancelRequest")
-print("given up:", cancelled["params"], file=sys.stderr, flush=True)
+cancelled = until("$/cancelRequest")["params"]
+with open("told", "w") as file:
+    file.write(json.dumps(cancelled))
+until("nothing")
 """
     async with extended(tmp_path, piglet("p", body, start_timeout_ms=300)) as it:
         status = await it.state("p", "failed")
         assert "initialize" in status.reason and "0.3 s" in status.reason
         assert "start_timeout_ms" in status.reason
+        told = tmp_path / "extensions" / "p" / "told"
+        await it.until(lambda: told.exists() and told.read_text() == '{"id": 1}', "it is told")
         text, is_error = await it.call("t")
         assert is_error and "t" in text
 

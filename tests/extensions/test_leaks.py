@@ -15,6 +15,7 @@ import pytest
 
 from hilt.extensions import supervisor
 from hilt.extensions.extension import Extension
+from hilt.model.extensions import Dialect
 from support.extending import Extended, Made, extended
 from support.leftovers import written_down
 from transport.children import open_descriptors, our_children, until
@@ -26,13 +27,30 @@ LISTEN = """while read -r line; do case "$line" in *:'"shutdown"'*) exit 0;; *:'
 """Ends when told to, and dies when its tool is called."""
 
 
-def shell(script: str) -> list[Made]:
-    names = [f"t{number}" for number in range(AT_ONCE)]
-    return [Made(name, {"exec": "sh", "args": ["-c", script.replace("NAME", name)]}) for name in names]
+INITIALIZE = """read -r line <&3; echo '{"method":"register/tool","params":{"name":"NAME"}}' >&4
+echo '{"id":1,"result":{"name":"NAME"}}' >&4"""
+SERVE = """while read -r line <&3; do case "$line" in *:'"tool/execute"'*) exit 3;; esac; done; exit 0"""
+"""The same, where the end is told by the end of the input."""
+PROGRAMS = {
+    "frames": {
+        "living": f"{HELLO}; {LISTEN}",
+        "mute": "echo no hello from me; exit 4",
+        "silent": f"{HELLO}; while read -r line; do :; done",
+    },
+    "jsonrpc": {
+        "living": f"{INITIALIZE}; {SERVE}",
+        "mute": "echo no answer from me; exit 4",
+        "silent": f"{INITIALIZE}; while read -r line <&3; do :; done",
+    },
+}
 
 
-LIVING = shell(f"{HELLO}; {LISTEN}")
-MUTE = shell("echo no hello from me; exit 4")
+def shell(dialect: Dialect, program: str) -> list[Made]:
+    names, script = [f"t{number}" for number in range(AT_ONCE)], PROGRAMS[dialect][program]
+    if dialect == "frames":
+        return [Made(name, {"exec": "sh", "args": ["-c", script.replace("NAME", name)]}) for name in names]
+    manifest = {"runtime": "/bin/sh", "entry": "run.sh", "pipes": "fd"}
+    return [Made(name, manifest, {"run.sh": script.replace("NAME", name)}, dialect) for name in names]
 
 
 @asynccontextmanager
@@ -49,19 +67,21 @@ async def as_before() -> AsyncIterator[None]:
     assert threading.active_count() == threads
 
 
-async def test_starting_and_stopping_three_hundred_times_leaves_nothing(tmp_path: Path) -> None:
+async def test_starting_and_stopping_three_hundred_times_leaves_nothing(tmp_path: Path, dialect: Dialect) -> None:
     async with as_before():
         for round_ in range(ROUNDS):
-            async with extended(tmp_path, *LIVING) as it:
+            async with extended(tmp_path, *shell(dialect, "living")) as it:
                 await it.ready()
                 assert len(our_children()) == AT_ONCE, round_
 
 
-async def test_crashing_three_hundred_times_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_crashing_three_hundred_times_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: Dialect
+) -> None:
     monkeypatch.setattr(supervisor, "_FIRST_DELAY", 0.01)
     monkeypatch.setattr(supervisor, "_LONGEST_DELAY", 0.01)
     monkeypatch.setattr(supervisor, "_CRASHES", ROUNDS + 1)
-    async with as_before(), extended(tmp_path, *LIVING) as it:
+    async with as_before(), extended(tmp_path, *shell(dialect, "living")) as it:
         await it.ready()
         await at_rest()
         idle = open_descriptors().keys()
@@ -94,8 +114,8 @@ async def crash(it: Extended, name: str) -> None:
         await it.ready(name)
 
 
-async def test_failing_to_say_hello_three_hundred_times_leaves_nothing(tmp_path: Path) -> None:
-    async with as_before(), extended(tmp_path, *MUTE) as it:
+async def test_failing_to_say_hello_three_hundred_times_leaves_nothing(tmp_path: Path, dialect: Dialect) -> None:
+    async with as_before(), extended(tmp_path, *shell(dialect, "mute")) as it:
         await it.until(lambda: all(one.state == "failed" for one in it.host.statuses()), "all have failed")
         for _ in range(ROUNDS - 1):
             reloaded = await it.host.reload()
@@ -103,9 +123,9 @@ async def test_failing_to_say_hello_three_hundred_times_leaves_nothing(tmp_path:
         await until(lambda: not our_children())
 
 
-async def test_reloading_three_hundred_times_leaves_nothing(tmp_path: Path) -> None:
+async def test_reloading_three_hundred_times_leaves_nothing(tmp_path: Path, dialect: Dialect) -> None:
     # L14
-    async with as_before(), extended(tmp_path, *LIVING) as it:
+    async with as_before(), extended(tmp_path, *shell(dialect, "living")) as it:
         await it.ready()
         await at_rest()
         tasks = len(asyncio.all_tasks())
@@ -116,9 +136,8 @@ async def test_reloading_three_hundred_times_leaves_nothing(tmp_path: Path) -> N
         await until(lambda: remembered() == AT_ONCE)
 
 
-async def test_calls_that_are_given_up_leave_nothing(tmp_path: Path) -> None:
-    silent = shell(f"{HELLO}; while read -r line; do :; done")[0]
-    async with as_before(), extended(tmp_path, silent) as it:
+async def test_calls_that_are_given_up_leave_nothing(tmp_path: Path, dialect: Dialect) -> None:
+    async with as_before(), extended(tmp_path, shell(dialect, "silent")[0]) as it:
         await it.ready()
         await at_rest()
         tasks = len(asyncio.all_tasks())

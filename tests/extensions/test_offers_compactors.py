@@ -82,7 +82,7 @@ def misshape(ask: Ask) -> Any:
             orphan = {"toolCallId": "nobody", "toolName": "read", "content": [{"text": "?"}], "isError": False}
             lone = {"content": [{"id": "c9", "name": "read", "arguments": {}}], "model": "m", "provider": "p"}
             rest = [{"type": "tool_result", "data": orphan}, {"type": "assistant", "data": lone}]
-            return {"messages": [brief, *rest, messages[-1]]}
+            return {"messages": [brief, *rest]}
     return {"messages": [brief]}
 
 

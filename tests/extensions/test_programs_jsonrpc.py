@@ -36,7 +36,7 @@ def program(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Flags:
         source = PROGRAMS / f"jsonrpc-{name.removesuffix('-stdio') if name == 'go-stdio' else name}"
         shutil.copytree(source, copy)
         if name.startswith("go"):
-            built = compiled(name, source, tmp_path_factory.getbasetemp().parent)
+            built = compiled(name, copy, tmp_path_factory.getbasetemp().parent)
             shutil.copy(built, copy / "tally")
         return ("--ext", str(copy))
 

@@ -12,19 +12,13 @@ from msgspec.structs import fields
 from hilt.agent.topics import TAIL
 from hilt.cli.serving import Client
 from hilt.errors import HiltError, ServiceFault
-from hilt.extensions.services.asking import (
-    INTERNAL,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    NOT_FOUND,
-    SUBSCRIPTIONS,
-)
+from hilt.extensions.services.asking import SUBSCRIPTIONS
 from hilt.extensions.services.table import SERVICES
 from hilt.model.contributions import Invocation, Tool, ToolOutput
 from hilt.model.services import ToolListing
 from hilt.packages.permissions import Permissions
 from hilt.transport.memory import VirtualLoop
+from hilt.wire.faults import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND
 from hilt.wire.jsonrpc_methods import METHODS
 from support.facilities import Served, World
 

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from hilt.errors import HiltError, ServiceFault, Unavailable
-from hilt.extensions.services.asking import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from hilt.extensions.services.ports import Registered
 from hilt.model.actions import Abort, Quit
 from hilt.model.content import Image, Text, Thinking, ToolCall, text_of
@@ -33,6 +32,7 @@ from hilt.model.services import (
 )
 from hilt.model.stream import ToolSpec
 from hilt.packages.permissions import Permissions
+from hilt.wire.faults import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from support.facilities import WHEN, Served, World
 
 STAMP = "2026-05-01T10:00:00.250000Z"
@@ -78,12 +78,15 @@ async def test_definitions_of_tools_are_names_and_descriptions() -> None:
 
 
 async def test_a_tool_is_called_in_the_askers_name_and_with_what_led_to_it() -> None:
-    served = Served(World(), chain=lambda call: ("outer",) if call == "c7" else ())
+    served = Served(World(), chain=lambda: ("outer",))
     served.world.offer(Tool("act", "", {}, unused))
     told = await served.ask("executeTool", {"name": "act", "args": {"n": 1}, "callId": "c7"})
     assert told == {"content": [{"type": "text", "text": "ok"}]}
     await served.ask("executeTool", {"name": "act", "args": None})
-    assert served.world.done == [("call_tool", "act", {"n": 1}, "t", ("outer",)), ("call_tool", "act", {}, "t", ())]
+    assert served.world.done == [
+        ("call_tool", "act", {"n": 1}, "t", ("outer",)),
+        ("call_tool", "act", {}, "t", ("outer",)),
+    ]
 
 
 async def test_a_tool_that_fails_is_an_answer_and_says_the_code_and_the_hint_when_there_are_any() -> None:

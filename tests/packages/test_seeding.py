@@ -137,6 +137,7 @@ triggers: {deep: [1, 2]}
         entry="main.py",
         description="Notes",
         dialect="jsonrpc",
+        tool_timeout_ms=3_600_000,
         pipes="fd",
         capabilities=("tools", "eventHandlers"),
         defaults=(Default("seed/a.md", "extensions/demo/a.md"), Default("b", "c")),

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from hilt.model.conversation import ToolMessage, now
+from hilt.model.extensions import Dialect
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import MessageRecord, ResultRecord
 from soak.client import DEADLINE, Client, Failure
@@ -51,7 +52,7 @@ WARMING = 15
 # The extensions
 
 
-def made(name: str, guard: bool) -> Made:
+def made(name: str, guard: bool, dialect: Dialect) -> Made:
     def on(tool: str, *do: str) -> dict[str, Any]:
         return {"on": "tool_call", "match": {"name": f"{name}_{tool}"}, "do": list(do)}
 
@@ -75,6 +76,7 @@ def made(name: str, guard: bool) -> Made:
         *intercepts,
         *(on(tool, *do) for tool, do in tools.items()),
         "ready",
+        dialect=dialect,
         **manifest,
     )
 
@@ -110,7 +112,8 @@ class Soak:
         self.home, self.project = self.folder / "home", self.folder / "project"
         self.project.mkdir()
         for number, name in enumerate(self.names):
-            made(name, guard=number % 10 == 0).write(self.home / "extensions")
+            spoken: Dialect = "jsonrpc" if number % 2 else "frames"
+            made(name, number % 10 < 2, spoken).write(self.home / "extensions")
         self.crashes: Counter[str] = Counter()
         """Since it was last reloaded."""
         self.wanted: list[str] = []

@@ -35,10 +35,9 @@ from hilt.agent.run import Outcome
 from hilt.agent.session import Session
 from hilt.agent.toolbox import Toolbox
 from hilt.agent.topics import Topics
-from hilt.extensions.agent import House, Opener, Places
+from hilt.extensions.agent import House, Opener, Places, Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.extensions.memory import Memory
-from hilt.extensions.surroundings import Surroundings
 from hilt.frontends.encode import event_json, public
 from hilt.model.content import text_of
 from hilt.model.contributions import Contribution
@@ -256,7 +255,7 @@ async def extended(
     questions, minds = Questions(bus), Minds(session, Budgets(lambda _: 1_000_000))
     facilities = msgspec.structs.replace(
         World().facilities(),
-        tools=Toolbox(registry, session.activation, "hilt"),
+        tools=Toolbox(registry, session.activation),
         conversation=Conversing(session),
         sessions=Bookkeeping(session),
         minds=minds,

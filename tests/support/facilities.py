@@ -291,7 +291,7 @@ class Served:
         world: World | None = None,
         *,
         permissions: Permissions | None = None,
-        chain: Callable[[str], tuple[str, ...]] = lambda _: (),
+        chain: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self.world = world or World()
         backing = Backing(

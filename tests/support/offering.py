@@ -14,6 +14,7 @@ import json
 import shlex
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ PROGRAM = Path(__file__).with_name("offerer.py")
 def offering(
     name: str,
     *offers: tuple[str, Message],
-    answers: dict[str, Answer] | None = None,
+    answers: Mapping[str, Answer] | None = None,
     given: Any = None,
     dialect: Dialect | None = None,
     **manifest: Any,

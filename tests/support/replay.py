@@ -421,7 +421,7 @@ class _Call:
         self._command = COMMANDS[command["type"]]
         self._id = command["id"]
         self._tell = tell
-        self.request: Any = msgspec.convert(command, self._command.fields)
+        self.request: Any = msgspec.json.decode(_line(command), type=self._command.fields)
 
     async def answer(self) -> None:
         try:

@@ -9,7 +9,8 @@ from hilt.model.verdicts import Allow, Block, Interceptable, ReplaceText, Rewrit
 from hilt.wire import frames_answers as answers
 from hilt.wire.frames import decode
 from hilt.wire.frames_answers import CommandAnswer, CommandFailed
-from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, Malformed
+from hilt.wire.frames_types import CommandResponse, EventInterceptResponse
+from hilt.wire.line import Malformed
 
 
 @pytest.mark.parametrize(

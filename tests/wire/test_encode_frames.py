@@ -9,7 +9,9 @@ from msgspec import Raw
 
 from hilt.errors import FrameError
 from hilt.wire import frames_types as t
-from hilt.wire.frames import LINE_LIMIT, decode_host, encode, pack
+from hilt.wire.frames import decode_host, encode
+from hilt.wire.freeform import pack
+from hilt.wire.line import LINE_LIMIT
 from wire.lines import EXTENSION_LINES, HOST_LINES
 
 ALL_LINES: list[tuple[bytes, t.Frame]] = [*EXTENSION_LINES.items(), *HOST_LINES.items()]

@@ -4,8 +4,9 @@ import pytest
 
 from hilt.model.content import Image, Text
 from hilt.wire import frames_events as events
-from hilt.wire.frames import LINE_LIMIT, encode
+from hilt.wire.frames import encode
 from hilt.wire.frames_types import Event
+from hilt.wire.line import LINE_LIMIT
 
 ARGS = {"a": 1}
 GOLDEN: list[tuple[Event, bytes]] = [

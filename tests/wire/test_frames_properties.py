@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from hilt.wire import frames_types as t
-from hilt.wire.frames import decode, decode_host, encode, pack, peek
+from hilt.wire.frames import decode, decode_host, encode, peek
+from hilt.wire.freeform import pack
+from hilt.wire.line import Malformed, Unknown
 from support.properties import patient
 from wire.lines import EXTENSION_LINES
 
@@ -16,7 +18,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-READ = (*get_args(t.ExtensionFrame), t.Unknown, t.Malformed)
+READ = (*get_args(t.ExtensionFrame), Unknown, Malformed)
 
 
 def values(annotation: Any) -> st.SearchStrategy[Any]:
@@ -67,7 +69,7 @@ def test_a_damaged_line_is_read_as_something(line: bytes, data: st.DataObject) -
     damaged = line[:start] + data.draw(st.binary(max_size=8)) + line[end:]
     read = decode(damaged)
     assert isinstance(read, READ)
-    if not isinstance(read, t.Unknown | t.Malformed):
+    if not isinstance(read, Unknown | Malformed):
         assert decode(encode(read)) == read
 
 

@@ -8,7 +8,6 @@ import pytest
 from msgspec import UNSET, Raw
 
 from hilt.errors import FrameError
-from hilt.wire.frames import LINE_LIMIT
 from hilt.wire.jsonrpc import (
     Fault,
     Malformed,
@@ -22,11 +21,11 @@ from hilt.wire.jsonrpc import (
     reply,
     request,
     speaks,
-    strip_bom,
     tool_execute_line,
 )
 from hilt.wire.jsonrpc_reading import value_of
 from hilt.wire.jsonrpc_types import Notify
+from hilt.wire.line import LINE_LIMIT, strip_bom
 from wire.jsonrpc_examples import SAMPLES
 
 

@@ -99,7 +99,8 @@ def test_large_images_are_described() -> None:
     small = Image("image/png", bytes(9))
     results = ToolMessage((ToolResult("c", "shot", (image, small)),), AT)
     data = dispatched(events.agent_end((UserMessage((Text("x"), image), AT), results)))["data"]
-    assert data["Messages"][0]["blocks"] == [{"type": "text", "text": "[an image of type image/png, 1,000,002 bytes]"}]
+    told = "[an image of type image/png, 1,000,002 bytes, 5ceb3a51]"
+    assert data["Messages"][0]["blocks"] == [{"type": "text", "text": told}]
     assert [block["type"] for block in data["Messages"][1]["content"]] == ["text", "image"]
 
 

@@ -8,8 +8,9 @@ from msgspec import Raw
 from hilt.model.content import Image, ResultBlock, Text
 from hilt.model.contributions import ToolOutput
 from hilt.wire import frames_results as results
-from hilt.wire.frames import LINE_LIMIT, encode
+from hilt.wire.frames import encode
 from hilt.wire.frames_types import Block, ToolResult
+from hilt.wire.line import LINE_LIMIT
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(200))
 

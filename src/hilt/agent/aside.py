@@ -15,10 +15,9 @@ from hilt.agent.parts import ActiveModel
 from hilt.agent.run import Outcome, Run
 from hilt.agent.session import Session
 from hilt.agent.stopping import Stop
+from hilt.agent.toolbox import background_safe
 from hilt.agent.transcript import Transcript
-from hilt.agent.words import SELF
 from hilt.model.content import Text, text_of
-from hilt.model.contributions import Effect
 from hilt.model.conversation import Usage, UserMessage, user_text
 from hilt.model.events import (
     AssistantMessageAdded,
@@ -37,7 +36,6 @@ from hilt.sessions.journal import Journal
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import NoteRecord, new_meta
 
-_TURNS = 30
 _RECORDED = 4096
 """Characters of a result."""
 
@@ -109,7 +107,7 @@ def _run(aside: Aside, task: AgentTask, heard: _Heard) -> Run:
         model=info,
         system=task.system or parts.system,
         registry=_Surroundings(parts.registry, sections=not task.system),
-        activation=Activation(session.activation, _safe(session) if task.tools == "background_safe" else None),
+        activation=Activation(session.activation, _allowed(session, task)),
         permissions=parts.permissions,
         bench=structs.replace(session.bench, emit=emit),
         emit=emit,
@@ -118,10 +116,15 @@ def _run(aside: Aside, task: AgentTask, heard: _Heard) -> Run:
         stop=aside.stop,
         retry=parts.retry,
         reasoning=parts.reasoning,
-        max_steps=task.max_turns if task.max_turns > 0 else _TURNS,
+        max_steps=task.max_turns,
         cwd=parts.cwd,
         origin=aside.source,
     )
+
+
+def _allowed(session: Session, task: AgentTask) -> set[str] | None:
+    """The tools it may have; None for all."""
+    return None if task.tools == "all" else background_safe(session.parts.registry.snapshot())
 
 
 async def _follow(aside: Aside, heard: _Heard, transcript: Transcript, event: Event) -> None:
@@ -151,12 +154,6 @@ def _record(aside: Aside, call: ToolCalled | ToolResultAdded, status: ToolStatus
     record = {"extension": aside.source, "id": call.id, "name": call.name, "args": call.args}
     said = {"status": status, "text": text[:_RECORDED]}
     aside.session.parts.journal.append(NoteRecord("agent_call", {**record, **said}))
-
-
-def _safe(session: Session) -> set[str]:
-    """The tools that may be used where nobody watches: those of our own that only read."""
-    tools = session.parts.registry.snapshot().tools.values()
-    return {one.tool.name for one in tools if one.owner == SELF and one.tool.effect is Effect.READ}
 
 
 class _Surroundings(Registry):

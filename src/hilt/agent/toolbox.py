@@ -3,19 +3,19 @@
 from collections.abc import Iterable
 
 from hilt.agent.activation import Activation
+from hilt.agent.words import SELF
 from hilt.model.contributions import Effect
 from hilt.model.services import ToolListing
 from hilt.registry.registry import Registry
-from hilt.registry.snapshot import OwnedTool
+from hilt.registry.snapshot import OwnedTool, Snapshot
 
 
 class Toolbox:
-    """The port `Tools` of the services. `builtin` is the owner whose tools may be trusted to do what they say."""
+    """The port `Tools` of the services."""
 
-    def __init__(self, registry: Registry, activation: Activation, builtin: str) -> None:
+    def __init__(self, registry: Registry, activation: Activation) -> None:
         self._registry = registry
         self._activation = activation
-        self._builtin = builtin
 
     def list(self) -> tuple[ToolListing, ...]:
         """All of them, by name."""
@@ -41,5 +41,15 @@ class Toolbox:
             tool.description,
             tool.schema,
             deferred=self._activation.waits(tool),
-            background_safe=owned.owner == self._builtin and tool.effect is Effect.READ,
+            background_safe=_safe(owned),
         )
+
+
+def background_safe(snapshot: Snapshot) -> set[str]:
+    """The tools that may be used where nobody watches."""
+    return {owned.tool.name for owned in snapshot.tools.values() if _safe(owned)}
+
+
+def _safe(owned: OwnedTool) -> bool:
+    """Those of our own that only read: of others it is not known that they do what they say."""
+    return owned.owner == SELF and owned.tool.effect is Effect.READ

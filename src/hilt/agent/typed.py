@@ -80,7 +80,8 @@ class Typed:
         if self._jobs.busy:
             await self._stage.words.interject(text, by)
         elif command := self.known_command(text):
-            await self.command(*command, by=by)
+            # Beside: it may be one of the extension whose wish is being done, and wait for others of its wishes.
+            self._jobs.beside(self._run_for(*command, by))
         elif self._stage.parts.registry.snapshot().transformers:
             # Beside: whoever rewrites it may be the extension whose wish is being done.
             self._jobs.beside(self._say_rewritten(text, by))
@@ -170,6 +171,12 @@ class Typed:
 
     async def _failed(self, error: HiltError, asker: Asker | None) -> None:
         await (asker.failed(error) if asker else self._stage.bus.emit(failure(error)))
+
+    async def _run_for(self, name: str, args: str, by: str) -> None:
+        try:
+            await self.command(name, args, by=by)
+        except HiltError as error:
+            await self._stage.bus.emit(Noticed("warn", f"extension {by}: {error.message}"))
 
     async def _say_rewritten(self, text: str, by: str) -> None:
         async with self._one_by_one:

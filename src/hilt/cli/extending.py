@@ -49,10 +49,9 @@ async def extended(sources: Sources, wanted: Wanted, approver: RpcApprover | Non
         return
     from hilt.agent.guests import Guests
     from hilt.cli.facilities import facilities, minds_of
-    from hilt.extensions.agent import House, Places
+    from hilt.extensions.agent import House, Places, Surroundings
     from hilt.extensions.host import ExtensionHost
     from hilt.extensions.memory import Memory
-    from hilt.extensions.surroundings import Surroundings
     from hilt.providers.vendors import KEYS
     from hilt.transport.orphans import adopt_orphans
     from hilt.transport.process import started

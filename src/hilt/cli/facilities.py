@@ -8,7 +8,6 @@ from hilt.agent.minds import Minds
 from hilt.agent.toolbox import Toolbox
 from hilt.agent.topics import Topics
 from hilt.agent.undoing import Undoing
-from hilt.agent.words import SELF
 from hilt.cli.config import Config
 from hilt.cli.extending import Sources
 from hilt.cli.modelling import Modelling
@@ -27,7 +26,7 @@ def minds_of(sources: Sources) -> Minds:
 def facilities(sources: Sources, minds: Minds) -> Facilities:
     session, parts = sources.session, sources.session.parts
     return Facilities(
-        tools=Toolbox(parts.registry, session.activation, SELF),
+        tools=Toolbox(parts.registry, session.activation),
         conversation=Conversing(session),
         sessions=Bookkeeping(session),
         models=Modelling(session, sources.chooser, sources.ground),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from msgspec import Struct
 
 from hilt.extensions.memory import Memory
-from hilt.extensions.surroundings import Surroundings
 from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
@@ -79,6 +78,14 @@ class Places(Struct, frozen=True):
     """The whole of results that are too long for the model."""
     environments: Path | None = None
     """What those that are one file need of Python, a directory each."""
+
+
+class Surroundings(Struct, frozen=True):
+    """Where an extension finds itself; fixed when the host is started."""
+
+    provider: str
+    model: str
+    cwd: str
 
 
 class House(Struct, frozen=True):

@@ -25,7 +25,7 @@ from hilt.extensions.progress import Progress
 from hilt.model.verdicts import Question
 from hilt.transport.channels import Channel
 from hilt.transport.lines import TooLong
-from hilt.wire.frames_types import Malformed, Unknown
+from hilt.wire.line import Malformed, Unknown
 
 Id: TypeAlias = str | int
 Purpose: TypeAlias = Literal["call", "command", "verdict", "method"]

@@ -29,9 +29,9 @@ from hilt.model.contributions import (
     ToolOutput,
 )
 from hilt.model.verdicts import Interceptable
-from hilt.wire.frames import unpack_object
 from hilt.wire.frames_limits import EXPOSURES, command_problem, register_problem, tool_problem
 from hilt.wire.frames_types import Register, RegisterCommand, RegisterTool, Subscribe
+from hilt.wire.freeform import unpack_object
 
 INTERCEPTABLE: tuple[Interceptable, ...] = ("tool_call", "turn_start", "assistant_message", "before_agent_start")
 _SECTIONS = 32

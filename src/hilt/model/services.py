@@ -19,11 +19,6 @@ class ToolListing(Struct, frozen=True):
     """Fit for an agent that nobody watches: built in, and it only reads."""
 
 
-class CommandListing(Struct, frozen=True):
-    name: str
-    description: str
-
-
 class LlmSnapshot(Struct, frozen=True):
     """What the model would be sent now."""
 

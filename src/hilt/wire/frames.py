@@ -5,45 +5,28 @@ first and lenient second (`frames_repair`), and never raises. Cutting a stream i
 transport's business, what a frame means is the host's.
 """
 
-import math
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct
 
 from hilt.errors import FrameError
-from hilt.wire.frames_repair import UNREADABLE, malformed, peek, reread, says_twice, scrub
+from hilt.wire.frames_repair import peek, reread, says_twice
 from hilt.wire.frames_types import (
     EventInterceptResponse,
     ExtensionFrame,
     Frame,
     HostFrame,
-    Malformed,
     ToolCall,
     ToolResult,
-    Unknown,
 )
+from hilt.wire.freeform import fit_for_utf8, pack
+from hilt.wire.line import LINE_LIMIT, UNREADABLE, Malformed, Unknown, reason_of, within_limit
 
-__all__ = [
-    "LINE_LIMIT",
-    "decode",
-    "decode_host",
-    "encode",
-    "pack",
-    "peek",
-    "strip_bom",
-    "tool_call_line",
-    "unpack",
-    "unpack_object",
-]
-
-LINE_LIMIT = 4 * 1024 * 1024
-"""Lines are shorter than this, newline included: a Go extension goes deaf at a longer one."""
+__all__ = ["decode", "decode_host", "encode", "peek", "tool_call_line"]
 
 _NULL = Raw(b"null")
-_BOM = b"\xef\xbb\xbf"
 _encoder = msgspec.json.Encoder()
-_Value = TypeVar("_Value")
 
 
 class _Call(Struct, frozen=True, tag_field="type", tag="tool_call"):
@@ -83,19 +66,14 @@ def encode(frame: Frame, *, packed: bool = False) -> bytes:
         line = _encoder.encode(frame)
     except UnicodeEncodeError:
         # A file name that is not UTF-8 arrives as lone surrogates.
-        line = _encoder.encode(_sound(frame))
+        line = _encoder.encode(fit_for_utf8(frame))
     if not packed and type(frame) in _RAW_FIELDS:
         # Free-form parts may come from elsewhere with line breaks inside; this also proves they are JSON.
         try:
             line = msgspec.json.format(line, indent=-1)
         except UNREADABLE as error:
-            raise FrameError(f"{_name(frame)}: a part is not JSON: {malformed(error, '', '').reason}") from None
-    if len(line) + 1 >= LINE_LIMIT:
-        raise FrameError(
-            f"{_name(frame)} would be a line of {len(line) + 1:,} bytes; extensions can read {LINE_LIMIT - 1:,}",
-            hint="Pass large data through a file and send its path.",
-        )
-    return line
+            raise FrameError(f"{_name(frame)}: a part is not JSON: {reason_of(error)}") from None
+    return within_limit(line, _name(frame))
 
 
 def decode(line: bytes) -> ExtensionFrame | Unknown | Malformed:
@@ -133,46 +111,6 @@ def tool_call_line(name: str, args: dict[str, Any], id_: str) -> bytes:
     return line
 
 
-def strip_bom(first_line: bytes) -> bytes:
-    """Some editors and runtimes begin a stream with a byte order mark; only its first line may have one."""
-    return first_line.removeprefix(_BOM)
-
-
-def pack(value: Any) -> Raw:
-    """Free-form JSON for a frame. Raises `FrameError` for what JSON cannot say."""
-    try:
-        try:
-            encoded = _encoder.encode(value)
-        except UnicodeEncodeError:
-            encoded = _encoder.encode(_sound(value))
-        # The encoder writes null for NaN and infinity, so only a value with a null in it needs a look.
-        if b"null" in encoded and not _finite(value):
-            raise FrameError("NaN and infinity are not JSON")
-    except RecursionError:
-        raise FrameError("the value is nested too deeply") from None
-    return Raw(encoded)
-
-
-def unpack(raw: Raw | UnsetType) -> Any:
-    """The value of a frame's free-form part, None when absent. Raises `FrameError` when it cannot be represented."""
-    if raw is UNSET:
-        return None
-    try:
-        return msgspec.json.decode(raw)
-    except UNREADABLE as error:
-        raise FrameError(malformed(error, "", "").reason) from None
-
-
-def unpack_object(raw: Raw | UnsetType) -> dict[str, Any]:
-    """The same where only an object makes sense: arguments, parameters, a schema. Absent is empty."""
-    value = unpack(raw)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise FrameError("it must be a JSON object")
-    return value
-
-
 def _doubtful(frame: ExtensionFrame | HostFrame, line: bytes) -> bool:
     """Did the exact decoder let something pass in a free-form part, or in what an interceptor says?"""
     for name in _RAW_FIELDS[type(frame)]:
@@ -190,33 +128,6 @@ def _is_utf8(raw: Raw) -> bool:
         text.decode()
     except UnicodeDecodeError:
         return False
-    return True
-
-
-def _sound(value: _Value) -> _Value:
-    """The same value with every string fit for UTF-8."""
-    match value:
-        case str():
-            sound: Any = scrub(value)
-        case Struct():
-            sound = type(value)(**{name: _sound(getattr(value, name)) for name in value.__struct_fields__})
-        case dict():
-            sound = {_sound(key): _sound(item) for key, item in value.items()}
-        case list() | tuple():
-            sound = type(value)([_sound(item) for item in value])
-        case _:
-            return value
-    return sound  # type: ignore[no-any-return]  # each branch rebuilds the type it was given
-
-
-def _finite(value: Any) -> bool:
-    match value:
-        case float():
-            return math.isfinite(value)
-        case dict():
-            return all(map(_finite, value.values()))
-        case list() | tuple():
-            return all(map(_finite, value))
     return True
 
 

@@ -8,8 +8,9 @@ from hilt.errors import FrameError
 from hilt.model.actions import Display, Insert, Noop, OpenPanel, Prompt, ToolPrompt
 from hilt.model.extensions import Panel
 from hilt.model.verdicts import Allow, Block, Interceptable, ReplaceText, Rewrite, SystemPrompt, Verdict
-from hilt.wire.frames import unpack_object
-from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, Malformed, PanelSpec
+from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, PanelSpec
+from hilt.wire.freeform import unpack_object
+from hilt.wire.line import Malformed
 
 TOOL_CALL_REFUSED = "tool call refused by extension guard"
 TURN_BLOCKED = "turn blocked by extension guard"

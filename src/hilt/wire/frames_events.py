@@ -8,9 +8,9 @@ from msgspec import UNSET, Raw, UnsetType, structs
 from hilt.model.content import Args, ResultBlock
 from hilt.model.conversation import StopReason
 from hilt.model.events import ToolStatus
-from hilt.wire.frames import pack
 from hilt.wire.frames_results import result_summary
 from hilt.wire.frames_types import Event
+from hilt.wire.freeform import pack
 
 TEXT_LIMIT = 512 * 1024
 """Characters of a text an event carries: few enough to fit a line even if each needs an escape."""

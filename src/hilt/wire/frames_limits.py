@@ -11,8 +11,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from hilt.errors import FrameError
 from hilt.model.contributions import Exposure
-from hilt.wire.frames import unpack_object
 from hilt.wire.frames_types import Register, RegisterCommand, RegisterTool
+from hilt.wire.freeform import unpack_object
 
 TOOL_LIMIT = 256
 COMMAND_LIMIT = 256

@@ -5,8 +5,9 @@ from functools import lru_cache
 from msgspec import UNSET
 
 from hilt.model.verdicts import Question
-from hilt.wire.frames import encode, pack
+from hilt.wire.frames import encode
 from hilt.wire.frames_types import EventIntercept
+from hilt.wire.freeform import pack
 
 _HEAD = b'{"type":"event_intercept","id":"'
 

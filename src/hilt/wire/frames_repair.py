@@ -14,22 +14,12 @@ from typing import Any, TypeVar, get_args, get_origin
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from hilt.wire.frames_types import EventInterceptResponse, Malformed, Unknown
+from hilt.wire.frames_types import EventInterceptResponse
+from hilt.wire.line import HEAD, UNREADABLE, Malformed, Unknown, mend, reason_of
 
 _Frame = TypeVar("_Frame")
 
-HEAD = 4096
-"""How much of a bad line is searched for its type and id."""
-
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""All that decoding can raise."""
-
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]:,]', re.DOTALL)
-_LONE_ESCAPE = re.compile(
-    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F][0-9a-fA-F]{2})"
-)
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NULL = Raw(b"null")
 _EMPTY = Raw(b'""')
 _INTERCEPTOR_KEYS = ("type", *EventInterceptResponse.__struct_encode_fields__)
@@ -40,23 +30,6 @@ _QUOTES_OF_ALLOWING = 8
 
 _MANY = 4096
 """Longer lists and fuller objects are not repaired: that would hold up everyone else."""
-
-
-def scrub(text: str) -> str:
-    """The same text with U+FFFD for every lone surrogate, which no UTF-8 can carry."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
-
-
-def mend(line: bytes) -> bytes:
-    """Make the characters sound: U+FFFD for bytes that are not UTF-8 and for each lone `\\ud800`."""
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        line = line.decode("utf-8", "replace").encode()
-    if b"\\ud" in line or b"\\uD" in line:
-        # Once an escaped backslash is spelt otherwise, every `\` left begins an escape.
-        line = _LONE_ESCAPE.sub(rb"\\ufffd", line.replace(rb"\\", rb"\u005c"))
-    return line
 
 
 def peek(head: bytes) -> tuple[str, str]:
@@ -92,7 +65,7 @@ def reread(
     try:
         keys, fields = _members(mended)
     except UNREADABLE as error:
-        return malformed(error, *peek(mended))
+        return Malformed(reason_of(error), *peek(mended))
     type_, id_ = _string(fields.get("type", _EMPTY)), _string(fields.get("id", _EMPTY))
     if type_ is None or id_ is None:
         return Malformed(f"`{'type' if type_ is None else 'id'}` must be a string", type_ or "", id_ or "")
@@ -100,16 +73,11 @@ def reread(
     if shape is None:
         return Unknown(type_, line)
     if shape is EventInterceptResponse and (twice := _repeated(keys)):
-        return Malformed(f"`{twice}` is given twice", type_, id_, duplicate_keys=True)
+        return Malformed(f"`{twice}` is given twice", type_, id_)
     try:
         return exact.decode(_exact(fields, shape, type_))
     except UNREADABLE as error:
-        return malformed(error, type_, id_)
-
-
-def malformed(error: Exception, type_: str, id_: str) -> Malformed:
-    reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-    return Malformed(reason, type_, id_)
+        return Malformed(reason_of(error), type_, id_)
 
 
 def says_twice(line: bytes) -> bool:

@@ -13,8 +13,8 @@ from msgspec import UNSET
 from hilt.errors import FrameError
 from hilt.model.content import Image, ResultBlock, Text
 from hilt.model.contributions import ToolOutput
-from hilt.wire.frames import unpack
 from hilt.wire.frames_types import Block, CallResult, ResultSummary, ToolResult
+from hilt.wire.freeform import unpack
 
 MODEL_TEXT_LIMIT = 256 * 1024
 """Bytes of text one result may put before the model."""

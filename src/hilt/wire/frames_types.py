@@ -2,7 +2,7 @@
 
 Owns field names, their order on the wire and what is left out when empty. A field with a default
 is absent from the line while it holds that default; a field without one is always there. Free-form
-JSON stays `Raw` until somebody asks for it (`frames.unpack`).
+JSON stays `Raw` until somebody asks for it (`freeform.unpack`).
 
 The types are exact on purpose: an unknown key or one in other case is an error here, which sends
 the line to `frames_repair`. What names and sizes are acceptable is the business of `frames_limits`.
@@ -462,21 +462,3 @@ Frame: TypeAlias = ExtensionFrame | HostFrame
 
 ANSWERS = (CommandResponse, ToolResult, EventInterceptResponse, ExtResponse)
 """What an extension sends in answer to something. An id counts only together with the kind of answer."""
-
-
-class Unknown(Struct, frozen=True):
-    """A sound line of a type nobody here knows; the host goes on as if it had not come."""
-
-    type: str
-    raw: bytes
-
-
-class Malformed(Struct, frozen=True):
-    """A line that cannot be used, and what could still be read of it."""
-
-    reason: str
-    type: str = ""
-    id: str | int = ""
-    """Empty when it could not be read. Whoever waits for it can be told at once."""
-    duplicate_keys: bool = False
-    """An interceptor said two things under one name, so there is no telling which it meant."""

@@ -12,16 +12,11 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from hilt.errors import FrameError
-from hilt.wire.frames import LINE_LIMIT, pack, strip_bom
-from hilt.wire.frames_repair import HEAD, UNREADABLE, mend, scrub
+from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_reading import shaped, value_of
+from hilt.wire.line import HEAD, LINE_LIMIT, UNREADABLE, mend, reason_of, scrub, within_limit
 
 __all__ = [
-    "INTERNAL",
-    "INVALID_PARAMS",
-    "INVALID_REQUEST",
-    "NOT_FOUND",
-    "UNKNOWN_METHOD",
     "Fault",
     "Malformed",
     "Message",
@@ -35,16 +30,8 @@ __all__ = [
     "reply",
     "request",
     "speaks",
-    "strip_bom",
     "tool_execute_line",
 ]
-
-INVALID_REQUEST = -32600
-UNKNOWN_METHOD = -32601
-INVALID_PARAMS = -32602
-INTERNAL = -32603
-NOT_FOUND = -32604
-"""The dialect's own: there is no such tool, snapshot, entry."""
 
 _NULL = Raw(b"null")
 _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
@@ -229,8 +216,7 @@ def _reread(line: bytes) -> Request | Notice | Reply | Malformed:
     try:
         members = msgspec.json.decode(mended, type=dict[str, Raw])
     except UNREADABLE as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        return Malformed(reason, *peek(mended))
+        return Malformed(reason_of(error), *peek(mended))
     present = {key: raw for key, raw in members.items() if raw != _NULL}
     # The exact spelling wins over others.
     fields = {key.casefold(): raw for key, raw in present.items()} | present
@@ -269,12 +255,7 @@ def _written(line: _Line, what: str) -> bytes:
         raise FrameError(f"{what}: nested too deeply") from None
     except FrameError as error:
         raise FrameError(f"{what}: {error.message}") from None
-    if len(written) + 1 >= LINE_LIMIT:
-        raise FrameError(
-            f"{what} would be a line of {len(written) + 1:,} bytes; extensions can read {LINE_LIMIT - 1:,}",
-            hint="Pass large data through a file and send its path.",
-        )
-    return written
+    return within_limit(written, what)
 
 
 def _free(line: _Line) -> Any:

@@ -8,14 +8,13 @@ conversation the beginning is left out, which `Omitted` counts.
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from msgspec import structs
-
 from hilt.model.content import Args, ResultBlock
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage
-from hilt.wire.frames import pack
 from hilt.wire.frames_events import TEXT_LIMIT
 from hilt.wire.frames_results import result_summary
-from hilt.wire.jsonrpc_bare import Bare, BareToolResult, BareUser, ImageBlock, TextBlock
+from hilt.wire.freeform import pack
+from hilt.wire.jsonrpc_bare import Bare, ImageBlock, TextBlock
+from hilt.wire.jsonrpc_light import without_images
 from hilt.wire.jsonrpc_messages import bare
 from hilt.wire.jsonrpc_types import EventDispatch
 
@@ -145,28 +144,13 @@ def _newest(messages: Iterable[Message], room: int) -> tuple[list[Bare], dict[st
     parts = bare(messages)
     kept: list[Bare] = []
     for part in reversed(parts):
-        light = _light(part)
+        light = without_images(part, IMAGE_LIMIT)
         room -= len(memoryview(pack(light)))
         if room < 0:
             break
         kept.append(light)
     omitted = len(parts) - len(kept)
     return kept[::-1], {"Omitted": omitted} if omitted else {}
-
-
-def _light(part: Bare) -> Bare:
-    match part:
-        case BareUser() if part.blocks:
-            return structs.replace(part, blocks=tuple(map(_described, part.blocks)))
-        case BareToolResult():
-            return structs.replace(part, content=tuple(map(_described, part.content)))
-    return part
-
-
-def _described(block: TextBlock | ImageBlock) -> TextBlock | ImageBlock:
-    if isinstance(block, ImageBlock) and len(block.data) > IMAGE_LIMIT:
-        return TextBlock(f"[an image of type {block.mime_type}, {len(block.data) * 3 // 4:,} bytes]")
-    return block
 
 
 def _cut(text: str) -> str:

@@ -38,6 +38,7 @@ from hilt.wire.jsonrpc_bare import (
     Wrapper,
 )
 from hilt.wire.jsonrpc_blocks import assistant_block, image_block, read_blocks, result_block, spoken, text_or_image
+from hilt.wire.jsonrpc_light import light, with_images
 from hilt.wire.jsonrpc_reading import shaped
 
 UNNAMED = "hilt"
@@ -68,7 +69,10 @@ _ROLES: dict[str, Role] = {
 
 def timestamp(time: datetime) -> str:
     """RFC 3339 in UTC; a time without a zone is taken for UTC."""
-    zoned = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    try:
+        zoned = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        zoned = time  # near the end of all time, where UTC is beyond it
     return zoned.isoformat().replace("+00:00", "Z")
 
 
@@ -78,14 +82,17 @@ def bare(messages: Iterable[Message]) -> tuple[Bare, ...]:
 
 
 def wrapped(messages: Iterable[Message]) -> tuple[Wrapped, ...]:
-    return tuple(Wrapped(str(part.__struct_config__.tag), part) for part in bare(messages))
+    """For a compactor. It need not see all the images."""
+    return tuple(Wrapped(str(part.__struct_config__.tag), part) for part in light(bare(messages)))
 
 
 def read_messages(values: Iterable[Any], known: Iterable[Message] = ()) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     """Messages, and what is wrong with those that are not among them.
 
-    What is still as the `known` ones were sent gets back from them what the bare form cannot carry.
+    What is still as the `known` ones were sent gets back from them what the bare form cannot carry, and images that
+    were only described.
     """
+    known = tuple(known)
     messages: list[Message] = []
     problems: list[str] = []
     blocks = 0
@@ -100,7 +107,7 @@ def read_messages(values: Iterable[Any], known: Iterable[Message] = ()) -> tuple
             continue
         blocks += _length(message)
         messages.append(message)
-    return tuple(_reunited(_gathered(messages), known)), tuple(problems)
+    return tuple(_reunited(with_images(_gathered(messages), known), known)), tuple(problems)
 
 
 def read_message(value: Any) -> Message:

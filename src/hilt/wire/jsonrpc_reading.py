@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from hilt.errors import FrameError
-from hilt.wire.frames_repair import UNREADABLE, mend
+from hilt.wire.line import UNREADABLE, mend, reason_of
 
 _Value = TypeVar("_Value")
 
@@ -44,10 +44,8 @@ def value_of(raw: Raw | UnsetType) -> Any:
         return None
     try:
         return msgspec.json.decode(mend(bytes(raw)))
-    except RecursionError:
-        raise FrameError("nested too deeply") from None
     except UNREADABLE as error:
-        raise FrameError(str(error)) from None
+        raise FrameError(reason_of(error)) from None
 
 
 def shaped(value: Any, shape: type[_Value]) -> _Value:

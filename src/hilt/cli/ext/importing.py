@@ -51,6 +51,7 @@ def _kept(site: Site, one: Staged, problems: list[str], *, on: bool) -> bool:
     """What is wrong with one is no reason to leave the others behind."""
     try:
         one.keep()
+        _take_along(site, one)
         keep_choices(site, one.name, choices_for(site, one.manifest))
         if not on:
             choose(site.home.config, one.name, {"enabled": False})
@@ -58,6 +59,19 @@ def _kept(site: Site, one: Staged, problems: list[str], *, on: bool) -> bool:
         problems.append(f"{one.name}: {error.message}")
         return False
     return True
+
+
+def _take_along(site: Site, one: Staged) -> None:
+    """There, what an extension keeps lies beside its code; here it has a directory of its own."""
+    if one.manifest.dialect != "jsonrpc":
+        return
+    from msgspec import structs
+
+    from hilt.packages.install.seeding import belongings, seed
+
+    home = site.home.extensions / one.name
+    own = structs.replace(one.manifest, defaults=belongings(one.manifest, home))
+    seed(own, home, site.home.data / one.name)
 
 
 def _directories(place: Path) -> list[Path]:

@@ -10,10 +10,9 @@ from hilt.cli.ext.agreeing import progress
 from hilt.cli.ext.listing import Row
 from hilt.cli.ext.site import Site
 from hilt.errors import PackageError, UsageError
-from hilt.extensions.agent import House, Places
+from hilt.extensions.agent import House, Places, Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.extensions.memory import Memory
-from hilt.extensions.surroundings import Surroundings
 from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput

@@ -28,7 +28,7 @@ from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.verdicts import Question, Verdict
 from hilt.packages.discovery import Found
 from hilt.transport.lines import TooLong
-from hilt.wire.frames import encode, pack, tool_call_line
+from hilt.wire.frames import encode, tool_call_line
 from hilt.wire.frames_answers import CommandFailed, command_answer, verdict
 from hilt.wire.frames_questions import intercept_line
 from hilt.wire.frames_results import short_text, tool_output
@@ -43,7 +43,6 @@ from hilt.wire.frames_types import (
     Hello,
     HostFault,
     HostResponse,
-    Malformed,
     PanelClose,
     PanelKey,
     PanelResize,
@@ -53,6 +52,8 @@ from hilt.wire.frames_types import (
     ToolCancel,
     ToolResult,
 )
+from hilt.wire.freeform import pack
+from hilt.wire.line import Malformed
 
 COMMAND_PATIENCE = 30.0
 INTERACTIVE = "interactive extension tools require an interactive host"

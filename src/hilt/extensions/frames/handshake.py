@@ -2,9 +2,10 @@
 
 from hilt import __version__
 from hilt.errors import ExtensionStartError
-from hilt.extensions.surroundings import Surroundings
-from hilt.wire.frames import decode, strip_bom
+from hilt.extensions.agent import Surroundings
+from hilt.wire.frames import decode
 from hilt.wire.frames_types import HOST_CAPABILITIES, PROTOCOL_VERSION, REFERENCE_VERSION, Hello, HelloAck
+from hilt.wire.line import strip_bom
 
 _STRAY_LINES = 64
 _STRAY_BYTES = 64 * 1024

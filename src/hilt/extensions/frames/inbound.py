@@ -9,13 +9,13 @@ from msgspec import UNSET, Raw
 from hilt.errors import FrameError, HiltError
 from hilt.extensions.capabilities import CALL, SUBMIT
 from hilt.extensions.extension import Extension
-from hilt.extensions.methods.methods import Methods, kind_method
+from hilt.extensions.methods.methods import Methods
 from hilt.extensions.peer import Id, Pending
 from hilt.model.actions import Action, ClearNotes, ClosePanel, Notify, OpenPanel, RenderPanel, Submit
 from hilt.model.contributions import ToolOutput
 from hilt.model.extensions import NoteLevel, Panel
 from hilt.wire import frames_types as frames
-from hilt.wire.frames import encode, pack, unpack_object
+from hilt.wire.frames import encode
 from hilt.wire.frames_answers import panel
 from hilt.wire.frames_limits import register_problem
 from hilt.wire.frames_results import call_result
@@ -44,6 +44,7 @@ from hilt.wire.frames_types import (
 from hilt.wire.frames_types import (
     Submit as SubmitFrame,
 )
+from hilt.wire.freeform import pack, unpack_object
 
 _CALL_LIMIT = 60.0
 _LEVELS: dict[str, NoteLevel] = {"info": "info", "success": "success", "warn": "warn", "error": "error"}
@@ -189,6 +190,12 @@ class Inbound:
             self._peer.tell(encode(answer))
         except FrameError as error:
             self._report(error.message)  # the id or the name it gave is nearly as long as a line
+
+
+def kind_method(kind: str) -> str:
+    """How the other dialect calls what is registered by kind here: `message_hook` is `register/messageHook`."""
+    first, *rest = kind.split("_")
+    return "register/" + first + "".join(word.capitalize() for word in rest)
 
 
 def _members(frame: Register) -> dict[str, Any]:

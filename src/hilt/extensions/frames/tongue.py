@@ -12,10 +12,9 @@ from hilt.wire.frames_types import (
     EventInterceptResponse,
     ExtensionFrame,
     ExtResponse,
-    Malformed,
     ToolResult,
-    Unknown,
 )
+from hilt.wire.line import Malformed, Unknown
 
 _EXPECTED: Mapping[Purpose, type] = MappingProxyType(
     {"call": ToolResult, "command": CommandResponse, "verdict": EventInterceptResponse, "method": ExtResponse}

@@ -19,22 +19,13 @@ from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.verdicts import Question, Verdict
 from hilt.packages.discovery import Found
 from hilt.wire import jsonrpc_types as wire
-from hilt.wire.jsonrpc import (
-    INVALID_REQUEST,
-    Notice,
-    Reply,
-    Request,
-    fault,
-    notice,
-    reply,
-    request,
-    strip_bom,
-    tool_execute_line,
-)
+from hilt.wire.faults import INVALID_REQUEST
 from hilt.wire.jsonrpc import Malformed as BadRequest
+from hilt.wire.jsonrpc import Notice, Reply, Request, fault, notice, reply, request, tool_execute_line
 from hilt.wire.jsonrpc_actions import action
 from hilt.wire.jsonrpc_reading import read
 from hilt.wire.jsonrpc_results import tool_output
+from hilt.wire.line import strip_bom
 
 
 class JsonRpcExtension(Extension):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hilt.extensions.peer import Purpose
-from hilt.wire.frames_types import Malformed
 from hilt.wire.jsonrpc import Malformed as BadLine
 from hilt.wire.jsonrpc import Notice, Reply, Request, decode, peek
+from hilt.wire.line import Malformed
 
 _EXPECTED: Mapping[Purpose, type] = MappingProxyType(
     {"call": Reply, "command": Reply, "verdict": Reply, "method": Reply}

@@ -28,7 +28,7 @@ from hilt.model.events import (
 )
 from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseStart
 from hilt.wire import jsonrpc_events as wire
-from hilt.wire.frames import pack
+from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_types import EventDispatch
 
 Messages = Callable[[], tuple[Message, ...]]

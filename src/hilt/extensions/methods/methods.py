@@ -95,15 +95,11 @@ class Methods:
             self._report(f"tool/progress: {error.message}")
             return
         calls = self._extension.peer.calls if params.call_id else ()
-        self._extension.progressed(next((one for one in calls if one.call_id == params.call_id), None), params.text)
+        # In frames a call goes by the id of its frame: the model's is not told there.
+        pending = next((one for one in calls if (one.call_id or one.id) == params.call_id), None)
+        self._extension.progressed(pending, params.text)
 
     def _report(self, problem: str | None) -> None:
         if problem:
             self._extension.peer.mistakes += 1
             self._extension.report(problem)
-
-
-def kind_method(kind: str) -> str:
-    """How the other dialect calls what frames `register` by kind: `message_hook` is `register/messageHook`."""
-    first, *rest = kind.split("_")
-    return "register/" + first + "".join(word.capitalize() for word in rest)

@@ -21,7 +21,7 @@ from hilt.model.contributions import (
 )
 from hilt.wire import frames_types as frames
 from hilt.wire import jsonrpc_types as wire
-from hilt.wire.frames import pack
+from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_events import EVENTS
 from hilt.wire.jsonrpc_provider import model_info
 from hilt.wire.jsonrpc_reading import read
@@ -29,6 +29,8 @@ from hilt.wire.jsonrpc_reading import read
 _NAME = 128
 """Characters."""
 _PROVIDER_MODELS = 1000
+_NEVER = frozenset({"EventTurnUsage"})
+"""Asked for by extensions in use, though no host has it: nobody needs to hear of that at every start."""
 
 
 class Registering:
@@ -66,14 +68,15 @@ class Registering:
 
     def tool(self, params: wire.RegisterTool) -> str | None:
         schema = UNSET if params.parameters is None else pack(params.parameters)
-        if params.interrupt_behavior not in ("", "cancel", "block"):
-            return f"tool {params.name[:64]}: interruptBehavior must be cancel or block"
+        behavior = params.interrupt_behavior.casefold()
+        if behavior not in ("", "cancel", "block"):
+            self._extension.report(f"tool {params.name[:64]}: interruptBehavior must be cancel or block; cancel it is")
         offer = frames.RegisterTool(params.name, params.description, schema, deferred=params.deferred)
         invoke = partial(
             self._extension.call_tool,
             params.name,
             interactive=False,
-            detached=params.interrupt_behavior == "block",
+            detached=behavior == "block",
         )
         return self._registrations.tool(offer, hint=params.prompt_hint, invoke=invoke)
 
@@ -109,8 +112,10 @@ class Registering:
         return None
 
     def event_handler(self, params: wire.RegisterEventHandler) -> str | None:
-        unknown = sorted(set(params.events) - set(EVENTS))
-        self._handlers[params.name[:_NAME]] = params.events or EVENTS
+        unknown = sorted(set(params.events) - set(EVENTS) - _NEVER)
+        name = params.name[:_NAME]
+        # Several may go by one name, or by none, and nobody can take one back: each adds to what is told.
+        self._handlers[name] = (*self._handlers.get(name, ()), *(params.events or EVENTS))
         told = {event for events in self._handlers.values() for event in events if event in EVENTS}
         problem = self._registrations.listen(told)
         if unknown:

@@ -8,7 +8,8 @@ from hilt.errors import FrameError, ServiceFault
 from hilt.extensions.extension import Extension
 from hilt.extensions.peer import Id
 from hilt.extensions.services.answering import Services
-from hilt.extensions.services.asking import INTERNAL, METHOD_NOT_FOUND, Asker
+from hilt.extensions.services.asking import Asker
+from hilt.wire.faults import INTERNAL, METHOD_NOT_FOUND
 from hilt.wire.jsonrpc_reading import read
 
 _SHOWN = 128
@@ -32,7 +33,7 @@ class Serving:
             extension.capabilities,
             deliver=self._deliver,
             new_id=extension.new_number,
-            chain=lambda _: self._chain(),
+            chain=self._chain,
         )
 
     def take(self, id_: Id, method: str, params: Raw | UnsetType) -> None:

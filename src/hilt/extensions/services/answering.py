@@ -11,8 +11,9 @@ from typing import Any
 from msgspec import Raw, UnsetType
 
 from hilt.errors import FrameError, HiltError, ServiceFault
-from hilt.extensions.services.asking import INTERNAL, METHOD_NOT_FOUND, Asker, Backing, Service
+from hilt.extensions.services.asking import Asker, Backing, Service
 from hilt.packages.members import quoted
+from hilt.wire.faults import INTERNAL, METHOD_NOT_FOUND
 
 log = logging.getLogger(__name__)
 

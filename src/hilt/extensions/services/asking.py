@@ -10,12 +10,7 @@ from hilt.extensions.agent import Agent
 from hilt.extensions.capabilities import Capabilities
 from hilt.extensions.services.ports import Facilities, Neighbours
 from hilt.registry.snapshot import Snapshot
-
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL = -32603
-NOT_FOUND = -32604
+from hilt.wire.faults import INTERNAL, INVALID_PARAMS, NOT_FOUND
 
 USUAL = 30.0
 LONG = 300.0
@@ -28,10 +23,6 @@ Deliver: TypeAlias = Callable[[str, int, Any], None]
 """Tells of something that was published: topic, subscription, data. Must neither block nor raise."""
 
 
-def _unchained(_: str) -> tuple[str, ...]:
-    return ()
-
-
 class Asker:
     """One process of an extension, or one client, for as long as it is there."""
 
@@ -42,10 +33,9 @@ class Asker:
         *,
         deliver: Deliver,
         new_id: Callable[[], int],
-        chain: Callable[[str], tuple[str, ...]] = _unchained,
+        chain: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
-        """`new_id` numbers subscriptions. `chain` says which tools led to a call that it makes now, outermost first,
-        given the id of the call it says it is part of."""
+        """`new_id` numbers subscriptions. `chain` says which tools led to a call that it makes now, outermost first."""
         self.name = name
         self.capabilities = capabilities
         self.deliver = deliver

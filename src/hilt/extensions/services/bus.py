@@ -5,7 +5,6 @@ from functools import partial
 from hilt.errors import ServiceFault
 from hilt.extensions.capabilities import needed_to_follow
 from hilt.extensions.services.asking import (
-    INTERNAL,
     SUBSCRIPTIONS,
     Asker,
     Backing,
@@ -13,6 +12,7 @@ from hilt.extensions.services.asking import (
     Table,
     missing,
 )
+from hilt.wire.faults import INTERNAL
 from hilt.wire.jsonrpc_services import Publish, Subscribe, SubscribeResult, Unsubscribe
 from hilt.wire.jsonrpc_types import Empty
 

@@ -2,9 +2,11 @@
 
 from hilt.errors import ServiceFault
 from hilt.extensions.capabilities import READ, SUBMIT, WRITE
-from hilt.extensions.services.asking import INVALID_REQUEST, USUAL, Asker, Backing, Service, Table
+from hilt.extensions.services.asking import USUAL, Asker, Backing, Service, Table
 from hilt.model.content import Text
 from hilt.model.conversation import AssistantMessage, Message
+from hilt.wire.faults import INVALID_REQUEST
+from hilt.wire.jsonrpc_light import light
 from hilt.wire.jsonrpc_messages import bare, read_messages
 from hilt.wire.jsonrpc_provider import tool_definition
 from hilt.wire.jsonrpc_services import (
@@ -20,7 +22,7 @@ from hilt.wire.jsonrpc_types import Empty
 
 
 async def messages(backing: Backing, _: Empty, __: Asker) -> ConversationMessagesResult:
-    return ConversationMessagesResult(bare(backing.facilities.conversation.messages()))
+    return ConversationMessagesResult(light(bare(backing.facilities.conversation.messages())))
 
 
 async def set_messages(backing: Backing, params: SetConversationMessages, asker: Asker) -> Empty:
@@ -35,7 +37,9 @@ async def set_messages(backing: Backing, params: SetConversationMessages, asker:
 
 async def llm_snapshot(backing: Backing, _: Empty, __: Asker) -> LlmSnapshotResult:
     snapshot = backing.facilities.conversation.snapshot()
-    return LlmSnapshotResult(snapshot.system, bare(snapshot.messages), tuple(map(tool_definition, snapshot.tools)))
+    return LlmSnapshotResult(
+        snapshot.system, light(bare(snapshot.messages)), tuple(map(tool_definition, snapshot.tools))
+    )
 
 
 async def last_assistant_text(backing: Backing, _: Empty, __: Asker) -> LastAssistantTextResult:

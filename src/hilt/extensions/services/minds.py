@@ -2,10 +2,11 @@
 
 from hilt.errors import HiltError, ProviderError, ServiceFault
 from hilt.extensions.capabilities import CALL
-from hilt.extensions.services.asking import INTERNAL, LONG, Asker, Backing, Service, Table, invalid
+from hilt.extensions.services.asking import LONG, Asker, Backing, Service, Table, invalid
 from hilt.model.content import Text
 from hilt.model.conversation import AssistantMessage, Message, Usage, now, user_text
 from hilt.model.services import AgentTask, ChatRequest
+from hilt.wire.faults import INTERNAL
 from hilt.wire.jsonrpc_services import (
     AgentRun,
     AgentRunResult,

@@ -2,8 +2,9 @@
 
 from hilt.errors import ServiceFault
 from hilt.extensions.capabilities import SUBMIT
-from hilt.extensions.services.asking import INTERNAL, Asker, Backing, Service, Table
+from hilt.extensions.services.asking import Asker, Backing, Service, Table
 from hilt.model.services import ModelListing, ModelOverride
+from hilt.wire.faults import INTERNAL
 from hilt.wire.jsonrpc_services import (
     AvailableModel,
     AvailableModelsResult,

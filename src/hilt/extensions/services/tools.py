@@ -33,8 +33,7 @@ async def execute_tool(backing: Backing, params: ExecuteTool, asker: Asker) -> E
     """What a tool, a guard or the user refuses is a result, as it is for the model."""
     if backing.snapshot().tool(params.name) is None:
         raise missing(f"unknown tool: {quoted(params.name)}")
-    chain = asker.chain(params.call_id)
-    return execute_result(await backing.agent.call_tool(params.name, params.args, asker.name, chain))
+    return execute_result(await backing.agent.call_tool(params.name, params.args, asker.name, asker.chain()))
 
 
 async def tool_defs(backing: Backing, _: Empty, __: Asker) -> ToolDefsResult:
