@@ -2,6 +2,7 @@
 
 HiltError                    .hint: one line telling the user what to do
 ├─ UsageError                the command line or an RPC line cannot be understood
+│  └─ BudgetSpent            an extension has had models do as much as it may
 ├─ ConfigError               a file the user wrote is wrong; names the file
 │  └─ ManifestError          an extension's manifest cannot be used; names the file and the field
 ├─ PackageError              an extension on disk cannot be fetched, checked, kept or trusted
@@ -41,6 +42,10 @@ class HiltError(Exception):
 
 
 class UsageError(HiltError):
+    pass
+
+
+class BudgetSpent(UsageError):
     pass
 
 

@@ -70,7 +70,7 @@ def test_without_a_list_all_else_is_had_without_a_consent(permission: str) -> No
     assert Capabilities(UNASKED, "t").allows(permission, asking=True)
 
 
-@pytest.mark.parametrize("permission", (READ, WRITE))
+@pytest.mark.parametrize("permission", [READ, WRITE])
 def test_without_a_list_it_may_watch_and_hook_in_without_a_consent_as_it_always_could(permission: str) -> None:
     assert Capabilities(UNASKED, "t").refusal(permission) == ""
 

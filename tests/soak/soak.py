@@ -360,15 +360,15 @@ class Soak:
         threads = [threading.Thread(target=work, daemon=True) for work in (self.weather, self.watch)]
         for thread in threads:
             thread.start()
-        with self.guarded("the turns"):
-            try:
+        try:
+            with self.guarded("the turns"):
                 self.drive()
                 if not self.problems:
                     self.rest()
-            finally:
-                self.over.set()
-                for thread in threads:
-                    thread.join(DEADLINE)
+        finally:
+            self.over.set()
+            for thread in threads:
+                thread.join(DEADLINE)
         with self.guarded("the end"):
             self.finish("eof")
             records = self.replay()

@@ -146,12 +146,12 @@ def test_a_byte_order_mark_before_the_first_line_is_taken_away() -> None:
 
 @pytest.mark.parametrize("line", [b"ready", b'{"id":1}', b'{"level":"info","method":"x"}', b'{"jsonrpc":"2.0"}', b""])
 def test_chatter_is_not_taken_for_speech(line: bytes) -> None:
-    assert not speaks(line)
+    assert speaks(line) is False
 
 
 @pytest.mark.parametrize("line", SAMPLES)
-def test_a_line_of_the_dialect_is_taken_for_speech(line: str) -> None:
-    assert speaks(line.encode())
+def test_a_line_of_the_dialect_may_be_speech(line: str) -> None:
+    assert speaks(line.encode()) is not False
 
 
 @pytest.mark.parametrize(

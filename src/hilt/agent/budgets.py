@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from hilt.errors import UsageError
+from hilt.errors import BudgetSpent
 
 
 class Budgets:
@@ -33,9 +33,9 @@ class Budgets:
 
     @contextmanager
     def held(self, source: str, tokens: int) -> Iterator[None]:
-        """Set so many aside for the life of the block. Raises `UsageError` when there are not so many left."""
+        """Set so many aside for the life of the block. Raises `BudgetSpent` when there are not so many left."""
         if refusal := self.exceeded(source, tokens):
-            raise UsageError(refusal)
+            raise BudgetSpent(refusal)
         self._held[source] = self._held.get(source, 0) + tokens
         try:
             yield

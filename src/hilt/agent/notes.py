@@ -1,10 +1,14 @@
 """Notes that extensions leave for the user. They are gone with the user's next prompt and never reach the model."""
 
+from msgspec import structs
+
 from hilt.agent.bus import Bus
 from hilt.model.events import NotesCleared, Notified
 from hilt.model.extensions import Note
 
 _KEPT = 200
+_LONGEST = 10_000
+"""Characters: a note is read at a glance, and many are kept."""
 
 
 class Notes:
@@ -14,6 +18,8 @@ class Notes:
         """The newest last."""
 
     async def add(self, note: Note) -> None:
+        if len(note.message) > _LONGEST:
+            note = structs.replace(note, message=f"{note.message[:_LONGEST]}…")
         self.shown.append(note)
         del self.shown[:-_KEPT]
         await self._bus.emit(Notified(note.extension, note.level, note.message))

@@ -61,8 +61,8 @@ _SAID = frozenset(
         "EventAgentEnd",
     }
 )
-"""Events of either dialect, observed or intercepted, that carry what was said. A tool's result is part of that: often it
-is a file. So is what the user is shown before a change: it has the lines that would go."""
+"""Events of either dialect, observed or intercepted, that carry what was said. A tool's result is part of that: often
+it is a file. So is what the user is shown before a change: it has the lines that would go."""
 
 _WORDED: Mapping[Interceptable, str] = MappingProxyType({"assistant_message": WRITE, "before_agent_start": WRITE})
 """Where deciding at all, be it by a refusal or by not answering, changes the conversation."""

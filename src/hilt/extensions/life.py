@@ -32,7 +32,7 @@ _BUSY = "Text file busy"
 """What the shell or the sandbox that was to start it says at the end."""
 
 
-def _speaks(line: bytes) -> bool:
+def _speaks(line: bytes) -> bool | None:
     from hilt.wire.jsonrpc import speaks  # only where there is one that speaks it
 
     return speaks(line)

@@ -1,8 +1,9 @@
 """A program of which nobody knows yet where it speaks: on descriptors 3 and 4, or on stdin and stdout.
 
 Until it is known, both inputs are given the same bytes and both outputs are read. Whoever writes to 4 knows of it, so
-the first byte there decides; what is printed on stdout decides only if it is a line of the protocol. From then on
-the pair that counts is all there is, without a step of ours between, and of the other pair the input is at its end.
+the first byte there decides; what is printed on stdout decides only if it is a line that cannot be anything else. One
+that may be is kept until it is decided. From then on the pair that counts is all there is, without a step of ours
+between, and of the other pair the input is at its end.
 """
 
 import errno
@@ -10,6 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from hilt.transport.launch import Speaks
 from hilt.transport.lines import LineSplitter
 from hilt.transport.outbox import Bytes
 from hilt.transport.pipes import Sink, Source
@@ -19,6 +21,8 @@ Arrangement: TypeAlias = Literal["stdio", "fd34"]
 
 _NOTHING_FOR_YOU = b"\n"
 """An empty line, which every reader of lines skips: something came, but it counts for nothing."""
+_MOST_KEPT = 1024 * 1024
+"""Bytes of lines that decide nothing. Whoever says more than that means us."""
 
 
 class BothSinks:
@@ -116,14 +120,15 @@ class FirstSource:
 
     read: Callable[[int], bytes]
 
-    def __init__(
-        self, descriptors: Source, stdout: Source, speaks: Callable[[bytes], bool], longest: int, stray: Stray
-    ) -> None:
+    def __init__(self, descriptors: Source, stdout: Source, speaks: Speaks, longest: int, stray: Stray) -> None:
         self._descriptors, self._stdout = descriptors, stdout
         self._open = [descriptors, stdout]
         self._speaks = speaks
         self._splitter = LineSplitter(longest)
         self._stray = stray
+        self._kept: list[bytes] = []
+        """Lines that may be speech."""
+        self._room = _MOST_KEPT
         self._decided: Callable[[Arrangement], None] = lambda _: None
         self.read = self._read
 
@@ -167,21 +172,36 @@ class FirstSource:
         while end := chunk.find(b"\n", begin) + 1:
             [line] = self._splitter.feed(chunk[begin:end])
             begin = end
-            if isinstance(line, bytes) and line and self._speaks(line):
-                self._keep_stdout()
-                return line + b"\n" + chunk[begin:]
-            self._stray.lines((line,))
+            if isinstance(line, bytes) and self._means_us(line):
+                return self._keep_stdout() + chunk[begin:]
+            if not isinstance(line, bytes):
+                self._stray.lines((line,))
         self._splitter.feed(chunk[begin:])
         return _NOTHING_FOR_YOU
 
     def _printed_last(self) -> bytes:
         for line in self._splitter.finish():
-            if isinstance(line, bytes) and self._speaks(line):
-                self._keep_stdout()
-                return line
-            self._stray.lines((line,))
+            if isinstance(line, bytes) and self._means_us(line):
+                return self._keep_stdout()
+            if not isinstance(line, bytes):
+                self._stray.lines((line,))
+        self._let_go()
         self._end(self._stdout)
         return self._nothing()
+
+    def _means_us(self, line: bytes) -> bool:
+        """It is kept if it does, and if it may."""
+        shown = self._speaks(line) if line else False
+        if shown is False:
+            self._stray.lines((line,))
+            return False
+        self._kept.append(line)
+        self._room -= len(line)
+        return bool(shown) or self._room < 0
+
+    def _let_go(self) -> None:
+        self._stray.lines(self._kept)
+        self._kept = []
 
     def _nothing(self) -> bytes:
         """The end once both have ended; until then the other may still say something."""
@@ -194,6 +214,7 @@ class FirstSource:
         self._open.remove(source)
 
     def _keep_descriptors(self) -> None:
+        self._let_go()
         if self._stdout in self._open:
             self._open.remove(self._stdout)
             self._stdout.unwatch()
@@ -201,11 +222,14 @@ class FirstSource:
         self.read = self._descriptors.read
         self._decided("fd34")
 
-    def _keep_stdout(self) -> None:
+    def _keep_stdout(self) -> bytes:
+        """What was kept, from the first line that may have been speech on."""
         if self._descriptors in self._open:
             self._end(self._descriptors)
         self.read = self._stdout.read
         self._decided("stdio")
+        said, self._kept = b"".join(line + b"\n" for line in self._kept), []
+        return said
 
 
 def _piece(source: Source, most: int) -> bytes | None:

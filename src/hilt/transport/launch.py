@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -28,6 +29,10 @@ _LOWEST = 20
 PIDFDS = pidfds_work()
 
 
+Speaks: TypeAlias = Callable[[bytes], bool | None]
+"""Whether a line on stdout shows that stdin and stdout are what counts. None if that remains to be seen."""
+
+
 class Spec(Struct, frozen=True):
     argv: tuple[str, ...]
     cwd: Path
@@ -43,8 +48,8 @@ class Spec(Struct, frozen=True):
     """Seconds to end by itself, once told to, before signals follow."""
     policy: Policy | None = None
     """What to hold it to; without one it runs as the user does."""
-    speaks: Callable[[bytes], bool] | None = None
-    """With `either`, whether a line on stdout shows that stdin and stdout are what counts."""
+    speaks: Speaks | None = None
+    """With `either`."""
 
 
 class Launched(Struct, frozen=True):

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from hilt.transport.channels import Bounds, Channel
 from hilt.transport.diagnosis import explain
-from hilt.transport.launch import PIDFDS, Launch, Launched, Spec, reap
+from hilt.transport.launch import PIDFDS, Launch, Launched, Speaks, Spec, reap
 from hilt.transport.pipes import PipeSink, PipeSource, Sink, Source
 from hilt.transport.processes import Held, Process, find, find_each, in_group, signal_group
 from hilt.transport.stderr import Stderr
@@ -82,7 +82,7 @@ async def _start(spec: Spec, bounds: Bounds | None) -> "Child":
 
 
 class Child:
-    def __init__(self, launched: Launched, bounds: Bounds, speaks: Callable[[bytes], bool] | None) -> None:
+    def __init__(self, launched: Launched, bounds: Bounds, speaks: Speaks | None) -> None:
         self._process = launched.process
         self._marker = launched.marker
         self._leash = launched.leash
@@ -108,7 +108,7 @@ class Child:
         self.channel = Channel(*self._pipes(launched, bounds, speaks), bounds)
         self._watch = _ExitWatch(launched.pidfd, self._note_exit)
 
-    def _pipes(self, launched: Launched, bounds: Bounds, speaks: Callable[[bytes], bool] | None) -> tuple[Source, Sink]:
+    def _pipes(self, launched: Launched, bounds: Bounds, speaks: Speaks | None) -> tuple[Source, Sink]:
         source, sink = PipeSource(launched.read), PipeSink(launched.write)
         if launched.stdout is None:
             return source, sink

@@ -136,9 +136,23 @@ def decode(line: bytes) -> Request | Notice | Reply | Malformed:
     return _classified(envelope)
 
 
-def speaks(line: bytes) -> bool:
-    """Whether a line of a program, of which nobody knows yet where it speaks, is of this dialect, and no chatter."""
-    return b'"jsonrpc"' in line and type(decode(line)) is not Malformed
+def speaks(line: bytes) -> bool | None:
+    """Whether a line of a program, of which nobody knows yet where it speaks, shows that it speaks there.
+
+    None if it may be speech or chatter: the Go SDK prints what an author lets it say before it has looked for its
+    descriptors, and some print what they hear. What answers us, or asks us for something, is neither.
+    """
+    if b'"jsonrpc"' not in line:
+        return False
+    match decode(line):
+        case Malformed():
+            return False
+        case Reply():
+            return True
+        case Request() as asked:
+            return True if asked.method.startswith("host/") else None
+        case Notice():
+            return None
 
 
 def peek(head: bytes) -> tuple[str, int | None]:

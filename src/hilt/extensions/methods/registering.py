@@ -1,6 +1,6 @@
 """`register/…`: what an extension offers by method, made contributions of."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +29,8 @@ from hilt.wire.jsonrpc_reading import read
 _NAME = 128
 """Characters."""
 _PROVIDER_MODELS = 1000
+_NAMES = 64
+"""Of each kind that is asked all at once."""
 _NEVER = frozenset({"EventTurnUsage"})
 """Asked for by extensions in use, though no host has it: nobody needs to hear of that at every start."""
 
@@ -43,7 +45,9 @@ class Registering:
         self._streams = streams
         self._hooks: dict[str, int] = {}
         self._transformers: dict[str, int] = {}
-        self._handlers: dict[str, tuple[str, ...]] = {}
+        self._handlers: dict[str, None] = {}
+        self._told: set[str] = set()
+        """Events that any of the handlers is for."""
 
     @property
     def handlers(self) -> tuple[str, ...]:
@@ -114,10 +118,12 @@ class Registering:
     def event_handler(self, params: wire.RegisterEventHandler) -> str | None:
         unknown = sorted(set(params.events) - set(EVENTS) - _NEVER)
         name = params.name[:_NAME]
+        if problem := _number_problem("register/eventHandler", name, self._handlers):
+            return problem
         # Several may go by one name, or by none, and nobody can take one back: each adds to what is told.
-        self._handlers[name] = (*self._handlers.get(name, ()), *(params.events or EVENTS))
-        told = {event for events in self._handlers.values() for event in events if event in EVENTS}
-        problem = self._registrations.listen(told)
+        self._handlers[name] = None
+        self._told.update(set(params.events or EVENTS) & set(EVENTS))
+        problem = self._registrations.listen(self._told)
         if unknown:
             listed = ", ".join(unknown)[:200]
             return f"event handler {params.name[:64]!r}: there is no event {listed}" + (
@@ -128,14 +134,16 @@ class Registering:
     # One question an extension for each of these, however many it has: it asks them all itself.
 
     def message_hook(self, params: wire.RegisterMessageHook) -> str | None:
-        if problem := _name_problem("register/messageHook", params.name):
+        method = "register/messageHook"
+        if problem := _name_problem(method, params.name) or _number_problem(method, params.name, self._hooks):
             return problem
         self._hooks[params.name] = params.priority
         hook = MessageHook(self._callbacks.on_message, min(self._hooks.values()))
         return self._registrations.offer("hook", "", hook)
 
     def input_transformer(self, params: wire.RegisterInputTransformer) -> str | None:
-        if problem := _name_problem("register/inputTransformer", params.name):
+        method = "register/inputTransformer"
+        if problem := _name_problem(method, params.name) or _number_problem(method, params.name, self._transformers):
             return problem
         self._transformers[params.name] = params.priority
         transformer = InputTransformer(self._callbacks.transform, min(self._transformers.values()))
@@ -165,6 +173,12 @@ def _name_problem(method: str, name: str, member: str = "name") -> str | None:
     if len(name) > _NAME:
         return f"{method}: {member} has {len(name):,} characters; {_NAME} is the limit"
     return None
+
+
+def _number_problem(method: str, name: str, others: Collection[str]) -> str | None:
+    if name in others or len(others) < _NAMES:
+        return None
+    return f"{method} {name[:64]!r}: an extension can have {_NAMES}"
 
 
 _TAKEN: Mapping[str, tuple[type, Callable[[Registering, Any], str | None]]] = MappingProxyType(

@@ -1,6 +1,6 @@
 """Models at work for whoever asks, beside the conversation."""
 
-from hilt.errors import HiltError, ProviderError, ServiceFault
+from hilt.errors import BudgetSpent, HiltError, ProviderError, ServiceFault
 from hilt.extensions.capabilities import CALL
 from hilt.extensions.services.asking import LONG, Asker, Backing, Service, Table, invalid
 from hilt.model.content import Text
@@ -31,6 +31,8 @@ async def chat(backing: Backing, params: Chat, asker: Asker) -> ChatResult:
     request = ChatRequest(messages, params.system, params.model, max(params.max_tokens, 0))
     try:
         reply = await backing.facilities.minds.chat(request, asker.name)
+    except BudgetSpent as error:
+        raise ServiceFault(INTERNAL, f"chat: {error.message}") from error
     except HiltError as error:
         stage = "chat error" if isinstance(error, ProviderError) else "resolve provider"
         raise ServiceFault(INTERNAL, f"{stage}: {error.message}", hint=error.hint) from error
