@@ -17,6 +17,7 @@ from hilt.packages.trust.store import Trusted, TrustStore
 from support.agent import calls, says
 from support.extending import Made, chaos, tool
 from support.hilt_process import DEADLINE, Ended, Hilt, until
+from support.leftovers import working_in
 from support.packages import extension
 
 MARK = "was-here"
@@ -376,14 +377,3 @@ def test_a_grant_is_kept_with_the_trust_and_dropped_when_the_extension_changes(h
 def nothing_left_running(tmp_path: Path) -> Iterator[None]:
     yield
     until(lambda: not working_in(tmp_path), f"the end of all that worked in {tmp_path} (within {DEADLINE} s)")
-
-
-def working_in(folder: Path) -> list[str]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink().is_relative_to(folder):
-                found.append(process.name)
-        except OSError:
-            pass  # gone, or not ours
-    return found

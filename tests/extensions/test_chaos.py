@@ -31,13 +31,15 @@ OK: Frame = {"type": "tool_result", "id": "7", "content": [{"type": "text", "tex
 class Extension:
     """A running chaos extension. Every wait has a deadline."""
 
-    def __init__(self, arguments: list[str], cwd: Path, program: Path) -> None:
+    def __init__(self, arguments: list[str], cwd: Path, program: Path, *, far: bool = False) -> None:
+        """`far`: it reads from 3 and writes to 4, and what it prints goes to a file."""
         self.cwd = cwd
+        moved = ["sh", "-c", 'exec "$@" 3<&0 4>&1 </dev/null >stdout', "sh"] if far else []
         with (cwd / "stderr").open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(program), *arguments],
+                [*moved, sys.executable, "-I", "-S", str(program), *arguments],
                 cwd=cwd,
-                env={"PATH": os.environ["PATH"], "COLOUR": "blue"},
+                env={"PATH": os.environ["PATH"], "COLOUR": "blue", **({"PIGLET_FD": "1"} if far else {})},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -107,9 +109,9 @@ Start: TypeAlias = Callable[..., Extension]
 def start(tmp_path: Path) -> Iterator[Start]:
     running: list[Extension] = []
 
-    def run(*script: Any, arguments: list[str] | None = None, program: Path = CHAOS) -> Extension:
+    def run(*script: Any, arguments: list[str] | None = None, program: Path = CHAOS, far: bool = False) -> Extension:
         given = [json.dumps(script)] if arguments is None else arguments
-        running.append(Extension(given, tmp_path, program))
+        running.append(Extension(given, tmp_path, program, far=far))
         return running[-1]
 
     yield run
@@ -777,3 +779,182 @@ def test_it_can_write_down_what_it_was_given(start: Start) -> None:
     assert sorted(facts["fds"]) == ["0", "1", "2"]
     assert facts["fds"]["2"] == str(extension.cwd / "stderr")
     assert facts["tty"] == "ENXIO"
+
+
+# The other dialect
+
+
+def asked(method: str, id_: int | None = 7, **params: Any) -> Frame:
+    number = {} if id_ is None else {"id": id_}
+    return {"jsonrpc": "2.0", **number, "method": method, "params": params}
+
+
+def reply(result: Any, id_: int = 7) -> Frame:
+    return {"jsonrpc": "2.0", "id": id_, "result": result}
+
+
+def told(method: str, params: Any) -> Frame:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+EXECUTE = asked("tool/execute", callId="c7", name="t", args={"a": 1})
+BEFORE = asked("interceptor/before", name="guard", toolName="t", args={"a": 1})
+RUN = asked("command/execute", name="c", args="")
+DONE = reply({"content": [{"type": "text", "text": "ok"}]})
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_in_the_other_dialect_it_speaks_on_3_and_4_where_it_is_told_to(start: Start, far: bool) -> None:
+    extension = start("jsonrpc", "print:chatter", "hello:x", "register_tool:t", "ready", far=far)
+    if not far:
+        assert extension.line() == b"chatter"
+    assert extension.quiet()
+    extension.send(asked("initialize", 1, protocolVersion="5"))
+    assert extension.frame()["params"] == {"name": "t", "description": "Does as it was told.", "parameters": OBJECT}
+    assert extension.frame() == reply({"name": "x", "version": "1.0.0"}, 1)
+    assert extension.ask(EXECUTE) == DONE
+    if far:
+        assert extension.wrote("stdout") == "chatter\n"
+    extension.send({"jsonrpc": "2.0", "method": "shutdown"})
+    assert extension.code() == 0 and extension.rest() == b""
+
+
+OBJECT = {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "expected"),
+    [
+        ("register_command:u", told("register/command", {"name": "u", "description": "Does as it was told."})),
+        ('frame:{"type":"register","kind":"message_hook","name":"h"}', told("register/messageHook", {"name": "h"})),
+        (
+            "subscribe:turn_start,EventRetry",
+            told("register/eventHandler", {"name": "watch", "events": ["EventTurnStart", "EventRetry"]}),
+        ),
+        ("intercept:tool_call", told("register/interceptor", {"name": "guard"})),
+        ("intercept:turn_start", told("register/interceptor", {"name": "guard", "events": ["turn_start"]})),
+        ("notify:hi", told("notify", {"level": "info", "message": "hi"})),
+        ("submit:more", told("sendMessage", {"content": "more"})),
+        ("panel_close:q", told("panel/close", {"panel_id": "q"})),
+        ("open_panel", told("panel/open", {"title": "chaos", "lines": ["chaos"], "panel_id": "p"})),
+        (
+            'call_tool:{"id":"5","name":"u"}',
+            {"jsonrpc": "2.0", "id": 5, "method": "host/executeTool", "params": {"name": "u", "args": {}}},
+        ),
+        ("call_tool_cancel:5", told("$/cancelRequest", {"id": 5})),
+        ("host_request:host/x", asked("host/x", 1_000_000)),
+        ("host_notify:abort", told("abort", {"text": "chaos"})),
+        ("unknown_type:dance", told("dance", {"id": "1"})),
+        ('frame:{"jsonrpc":"2.0","id":"x"}', {"jsonrpc": "2.0", "id": "x"}),
+        ('raw:{"id":1.0}', {"id": 1.0}),
+    ],
+)
+def test_in_the_other_dialect_a_frame_is_what_it_amounts_to(start: Start, verb: str, expected: Frame) -> None:
+    assert start("jsonrpc", verb).frame() == expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "trigger", "expected"),
+    [
+        ("answer:$ARGS", EXECUTE, reply({"content": [{"type": "text", "text": '{"a":1}'}]})),
+        ("answer_wrong_id", EXECUTE, {**DONE, "id": 1_000_000}),
+        ("failed", EXECUTE, reply({"content": [{"type": "text", "text": "ok"}], "isError": True})),
+        ("refuse:boom", EXECUTE, {"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "boom"}}),
+        ("refuse:boom", BEFORE, {"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "boom"}}),
+        ("bad_base64", EXECUTE, reply({"content": [{"type": "image", "mime": "image/png", "data": "not base64!"}]})),
+        ("tool_progress:half", EXECUTE, told("tool/progress", {"callId": "c7", "text": "half"})),
+        ("answer", BEFORE, reply({"allow": True})),
+        ("block:no", BEFORE, reply({"allow": False, "preview": "no"})),
+        ('rewrite:{"a":2}', BEFORE, reply({"allow": True, "args": {"a": 2}})),
+        ("block:no", asked("interceptor/event", name="g", event="turn_start"), reply({"allow": False, "reason": "no"})),
+        ("answer", RUN, reply({})),
+        ("answer:hi", RUN, told("showMessage", {"text": "hi"})),
+        ("answer:more", asked("messageHook/onMessage", message="hi"), reply({"injection": "more"})),
+        (
+            "delta:half",
+            asked("provider/stream", requestId=3),
+            told("provider/delta", {"requestId": 3, "type": "text_delta", "delta": "half"}),
+        ),
+    ],
+)
+def test_in_the_other_dialect_an_answer_carries_the_number_and_what_its_verb_says(
+    start: Start, verb: str, trigger: Frame, expected: Frame
+) -> None:
+    types = {"tool/execute": "tool_call", "command/execute": "command_invoked"}
+    intercepts = trigger["method"] in ("interceptor/before", "interceptor/event")
+    kind = types.get(trigger["method"], "event_intercept" if intercepts else "ext_request")
+
+    assert start("jsonrpc", {"on": kind, "do": verb}).ask(trigger) == expected
+
+
+@pytest.mark.parametrize(
+    ("twist", "proof"),
+    [
+        ("nan", lambda line: b'"extra":NaN}}' in line),
+        ("other_case", lambda line: set(json.loads(line)) == {"JSONRPC", "ID", "RESULT"} and b'"CONTENT"' in line),
+        ("wrong_type:id", lambda line: json.loads(line)["id"] == "x"),
+        ("wrong_type:content", lambda line: json.loads(line)["result"]["content"] == "x"),
+        ("big_line:5242880", lambda line: len(line) == 5242879 and json.loads(line)["result"] == DONE["result"]),
+        ("deep:900", lambda line: nested(json.loads(line)["result"]["extra"]) == 899),
+    ],
+)
+def test_in_the_other_dialect_a_twist_changes_what_the_line_is_about(
+    start: Start, twist: str, proof: Callable[[bytes], bool]
+) -> None:
+    extension = start("jsonrpc", {"on": "tool_call", "do": [twist, "answer", "answer"]})
+    extension.send(EXECUTE)
+
+    assert proof(extension.line())
+    assert extension.frame() == DONE
+
+
+def test_in_the_other_dialect_duplicate_keys_say_the_opposite_of_a_block(start: Start) -> None:
+    extension = start("jsonrpc", {"on": "event_intercept", "do": ["duplicate_keys", "block:no"]})
+    extension.send(BEFORE)
+    pairs = dict(json.loads(extension.line(), object_pairs_hook=list))["result"]
+
+    assert [value for name, value in pairs if name == "allow"] == [False, True]
+
+
+def test_in_the_other_dialect_events_are_answered_before_anything_is_done_about_them(start: Start) -> None:
+    script = ({"on": "event:turn_start", "do": "notify:turn"}, {"on": "event/dispatch", "do": []})
+    extension = start("jsonrpc", *script)
+
+    assert extension.ask(asked("event/dispatch", type="EventTurnStart", data={})) == reply({"action": None})
+    assert extension.frame()["params"]["message"] == "turn"
+    extension.send(asked("event/dispatch", 8, type="EventTurnEnd", data={}))
+    assert extension.ask(EXECUTE) == DONE, "the other has no answer"
+
+
+def test_in_the_other_dialect_a_record_has_both_and_answers_find_their_question(start: Start) -> None:
+    script = ("record:heard", "host_request:host/x", 'call_tool:{"id":"g"}', "await:tool_result", "notify")
+    extension = start("jsonrpc", *script)
+    first, second = extension.frame()["id"], extension.frame()["id"]
+    extension.send(reply({"a": 1}, first), {"jsonrpc": "2.0", "id": second, "error": {"code": -1, "message": "no"}})
+    assert extension.frame()["method"] == "notify"
+    rows = [json.loads(line) for line in extension.wrote("heard").splitlines()]
+
+    assert [json.loads(row["line"])["id"] for row in rows] == [first, second]
+    assert rows[0]["frame"] == {"type": "host_response", "id": "request-1", "result": {"a": 1}}
+    failure = [{"type": "text", "text": "no"}]
+    assert rows[1]["frame"] == {"type": "tool_result", "id": "g", "content": failure, "is_error": True}
+
+
+def test_in_the_other_dialect_what_it_starts_holds_its_pipes_too(start: Start) -> None:
+    extension = start("jsonrpc", "grandchild:pid", "exit", far=True)
+    assert extension.code() == 0
+    child = int(extension.wrote("pid"))
+    try:
+        held = [os.readlink(f"/proc/{child}/fd/{n}") for n in (3, 4)]
+        assert held == [os.readlink(f"/proc/self/fd/{pipe.fileno()}") for pipe in (extension.input, extension.output)]
+    finally:
+        os.kill(child, signal.SIGKILL)
+    assert extension.rest() == b""
+
+
+@pytest.mark.parametrize("item", ["ready", "delta"])
+def test_in_the_other_dialect_what_nobody_asked_for_cannot_be_answered(start: Start, item: str) -> None:
+    extension = start("jsonrpc", item)
+
+    assert extension.code() == 64
+    assert f'"{item}": ' in extension.errors()

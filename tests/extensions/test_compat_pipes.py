@@ -38,7 +38,7 @@ def program(folder: Path, *beginning: str) -> tuple[str, ...]:
     directory = folder / "p"
     directory.mkdir()
     (directory / "manifest.yaml").write_text("name: p\nversion: 1.0.0\nruntime: python\nentry: main.py\n")
-    code = "\n".join(["import json, os, sys, time", *map(textwrap.dedent, beginning), SPEAKING])
+    code = "\n".join(["import itertools, json, os, select, sys", *map(textwrap.dedent, beginning), SPEAKING])
     (directory / "main.py").write_text(code)
     return ("--ext", str(directory))
 
@@ -54,24 +54,23 @@ def works(hilt: Hilt, flags: tuple[str, ...]) -> list[str]:
     return [section["title"] for section in sections]
 
 
-# One that is about to speak on 4 may have printed what looks like speech. Reading 3 to the first line before it does
-# shows that nobody closed it meanwhile.
-WAITED = """
+# Hears the first line and waits a moment before it answers on 4: time enough for somebody to close 3 meanwhile.
+HESITANT = f"""
+{ON_DESCRIPTORS}
 first = reader.readline()
-time.sleep(0.2)
-reader = [first, *iter(lambda: None, None)] if not first else __import__("itertools").chain([first], reader)
+select.select([reader], [], [], 0.2)
+reader = itertools.chain([first], reader)
 """
 
 
 def test_what_is_printed_before_the_descriptors_are_used_is_only_logged(hilt: Hilt) -> None:
     early = f"print({json.dumps(SECTION)!r}, flush=True)"
-    assert "Early" not in works(hilt, program(hilt.folder, early, ON_DESCRIPTORS, WAITED))
+    assert "Early" not in works(hilt, program(hilt.folder, early, HESITANT))
     assert f"stdout: {json.dumps(SECTION)}" in (hilt.home / "logs" / "ext-p.log").read_text()
 
 
 def test_a_program_that_prints_what_it_hears_is_not_taken_for_one_that_answers_there(hilt: Hilt) -> None:
-    flags = program(hilt.folder, ON_DESCRIPTORS, WAITED.replace("time.sleep", "print(first, flush=True); time.sleep"))
-    works(hilt, flags)
+    works(hilt, program(hilt.folder, HESITANT.replace("select.select", "print(first, flush=True)\nselect.select")))
     assert 'stdout: {"jsonrpc":"2.0","id":1,"method":"initialize"' in (hilt.home / "logs" / "ext-p.log").read_text()
 
 
@@ -84,6 +83,7 @@ def test_one_that_says_a_great_deal_on_stdout_before_it_answers_is_taken_at_its_
     early = """
     note = {"jsonrpc": "2.0", "method": "log", "params": {"level": "debug", "message": "x" * 1000}}
     for _ in range(1500):
-        print(json.dumps(note))
+        print(json.dumps(note), flush=True)
+    os.fdopen(3).read()  # until nobody thinks any more that it might speak there
     """
     works(hilt, program(hilt.folder, early, ON_STDIO))

@@ -12,7 +12,7 @@ from hilt.agent.parts import ActiveModel
 from hilt.agent.questions import Reply
 from hilt.errors import HiltError, UsageError
 from hilt.model.conversation import user_text
-from hilt.model.events import Displayed, QuestionAsked, RequestWithdrawn
+from hilt.model.events import Displayed, QuestionAsked, RequestWithdrawn, Retrying
 from hilt.model.extensions import Dialect
 from hilt.model.ports import Provider
 from hilt.model.stream import TextDelta
@@ -319,9 +319,10 @@ async def test_a_provider_that_dies_in_the_middle_of_an_answer_is_a_clear_error_
         await it.until(lambda: it.of(TextDelta))
         (tmp_path / "go").touch()
         outcome = await turn
-        assert outcome.stop == "error"
+        assert outcome.stop == "error" and "extension t" in outcome.error and "restarting" in outcome.error
         ended = {"exit:3": "exited with code 3", "signal:KILL": "SIGKILL", "close_stdout": "closed its output"}[end]
-        assert ended in outcome.error and "out of credit" in outcome.error
+        reason = it.of(Retrying)[0].reason
+        assert ended in reason and "out of credit" in reason
         (tmp_path / "dies").unlink()
         await it.until(lambda: it.status("t").state == "ready", "it is back")
         assert (await it.say()).text == "ok"

@@ -130,6 +130,61 @@ def test_a_model_of_an_extension_is_listed_and_chosen_at_any_time(hilt: Hilt) ->
         assert len(heard(extension, "provider/stream")) == asked
 
 
+def charge(ask: Ask) -> Any:
+    cost = 0.25 if ask.number else 0
+    return ask.message({"text": "that will be"}, usage={"inputTokens": 1_000_000, "outputTokens": 0, "cost": cost})
+
+
+@pytest.mark.usefixtures("dialect")
+def test_what_an_answer_cost_is_what_the_extension_says_or_else_what_its_model_costs(hilt: Hilt) -> None:
+    models = [{"id": "m1", "cost": {"input": 2.0}}, {"id": "free"}]
+    extension = written(hilt, ("provider", {"api": "mine", "models": models}), answers={"provider/stream": charge})
+    with hilt.rpc("--ext", str(extension), "--model", "mine/m1") as rpc:
+
+        def cost() -> float:
+            found: float = next(line for line in rpc.prompt("hi") if line["type"] == "usage")["cost_usd"]
+            rpc.rest()
+            return found
+
+        assert cost() == 2.0
+        assert cost() == 0.25
+        assert rpc.ask("set_model", model="mine/free")["success"]
+        assert cost() == 0.25
+        assert rpc.ask("get_state")["data"]["usage"]["cost_usd"] == 2.5
+
+
+def boast(ask: Ask) -> Any:
+    number = -(10**30) if ask.number else 10**30
+    return ask.message({"text": "said"}, usage={"inputTokens": number, "outputTokens": number, "cost": float(number)})
+
+
+@pytest.mark.usefixtures("dialect")
+def test_no_answer_costs_less_than_nothing_or_more_than_can_be_written(hilt: Hilt) -> None:
+    own = ("provider", {"api": "mine", "models": [{"id": "m1"}]})
+    extension = written(hilt, own, answers={"provider/stream": boast})
+    with hilt.rpc("--ext", str(extension), "--model", "mine/m1") as rpc:
+        spent = []
+        for _ in range(2):
+            assert rpc.prompt("hi")[-1] == {"type": "done", "stop": "end"}
+            rpc.rest()
+            spent.append(rpc.ask("get_state")["data"]["usage"])
+        assert spent[0] == spent[1] and 0 < spent[0]["input"] < 2**53 and 0 < spent[0]["cost_usd"] < 2**53
+        assert len(rpc.ask("get_messages")["data"]["messages"]) == 4
+
+
+def go_on(ask: Ask) -> Any:
+    return ask.message({"text": f"{len(ask.params['messages'])} of {ask.params['model']['id']}"})
+
+
+@pytest.mark.usefixtures("dialect")
+def test_a_session_goes_on_with_the_model_of_an_extension(hilt: Hilt) -> None:
+    extension = written(hilt, answers={"provider/stream": go_on})
+    assert hilt.run("-p", "one", "--ext", str(extension), "--model", "mine/m1").out == "1 of m1\n"
+    assert hilt.run("-c", "-p", "two", "--ext", str(extension)).out == "3 of m1\n"
+    alone = hilt.run("-c", "-p", "three")
+    assert alone.code == 1 and "mine" in alone.err
+
+
 def pass_on(ask: Ask) -> Any:
     kind, params = ask.params["args"]["kind"], ask.params["args"]["params"]
     return {"content": [{"type": "text", "text": ask.host(kind, **params)["text"]}]}

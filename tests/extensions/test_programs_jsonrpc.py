@@ -144,6 +144,31 @@ def test_with_p_a_python_program_serves_as_well(hilt: Hilt, program: Flags) -> N
     assert "nobody should take for a message" not in done.err
 
 
+LATE = """# PIGLET_FD
+import json, os
+heard, says = os.fdopen(3, "rb"), os.fdopen(4, "wb", buffering=0)
+def send(**message): says.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
+for line in heard:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        send(method="register/eventHandler", params={"name": "end", "events": ["EventAgentEnd"]})
+        send(id=asked["id"], result={"name": "late"})
+    elif asked.get("method") == "event/dispatch":
+        send(id=asked["id"], result={"action": {"type": "notify", "payload": {"message": "it is over"}}})
+"""
+
+
+@pytest.mark.parametrize("face", ["-p", "--json"])
+def test_what_an_extension_makes_of_the_end_of_a_single_prompt_is_shown(hilt: Hilt, face: str) -> None:
+    home = hilt.folder / "late"
+    home.mkdir()
+    (home / "manifest.yaml").write_text("name: late\nruntime: python\nentry: main.py\n")
+    (home / "main.py").write_text(LATE)
+    done = hilt.run(face, "go", *hilt.script(says("done")), "--ext", str(home))
+
+    assert done.code == 0 and "it is over" in (done.err if face == "-p" else done.out)
+
+
 # Programs on standard input and output, of which nobody said so
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,6 @@ from support.hilt_process import Hilt, Rpc, until
 
 PANEL = {"id": "p", "title": "Tasks", "lines": ["one"], "footer": "esc closes"}
 SECRET, HIDDEN = "the word is SECRET", "the word is hidden"
-
-
-@pytest.fixture
-def hilt(tmp_path: Path) -> Iterator[Hilt]:
-    yield Hilt(tmp_path)
-    until(lambda: not working_in(tmp_path), "the end of every process that worked here")
-
-
-def working_in(folder: Path) -> list[str]:
-    """Processes whose directory is in this one, as those of extensions are."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink().is_relative_to(folder):
-                found.append(process.name)
-        except OSError:
-            pass  # gone, or not ours
-    return found
 
 
 def write(hilt: Hilt, *made: Made) -> list[Path]:

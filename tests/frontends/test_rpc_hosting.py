@@ -2,8 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,24 +12,6 @@ from support.hilt_process import Hilt, Rpc, until
 
 PICK = {"title": "Which?", "items": [{"id": "a", "label": "A"}, {"id": "b", "label": "B", "desc": "the other"}]}
 ASK = {"prompt": "Sure?", "choices": ["Yes", "No"]}
-
-
-@pytest.fixture
-def hilt(tmp_path: Path) -> Iterator[Hilt]:
-    yield Hilt(tmp_path)
-    until(lambda: not working_in(tmp_path), "the end of every process that worked here")
-
-
-def working_in(folder: Path) -> list[str]:
-    """Processes whose directory is in this one, as those of extensions are."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink().is_relative_to(folder):
-                found.append(process.name)
-        except OSError:
-            pass  # gone, or not ours
-    return found
 
 
 def request(method: str, params: Any) -> str:

@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,6 @@ import pytest
 from support.agent import calls, says
 from support.extending import Made, chaos, tool
 from support.hilt_process import Hilt, Rpc, until
-
-
-@pytest.fixture
-def hilt(tmp_path: Path) -> Iterator[Hilt]:
-    yield Hilt(tmp_path)
-    until(lambda: not working_in(tmp_path), "the end of every process that worked here")
-
-
-def working_in(folder: Path) -> list[str]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink().is_relative_to(folder):
-                found.append(process.name)
-        except OSError:
-            pass  # gone, or not ours
-    return found
 
 
 def add(hilt: Hilt, made: Made) -> Path:

@@ -8,6 +8,18 @@ from pathlib import Path
 from transport.children import open_descriptors, our_children
 
 
+def working_in(folder: Path) -> list[str]:
+    """Processes whose directory is in this one, as those of extensions are."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink().is_relative_to(folder):
+                found.append(process.name)
+        except OSError:
+            pass  # gone, or not ours
+    return found
+
+
 async def written_down() -> None:
     """Wait, but not for ever, until a thread that was writing down what the model is told has done so."""
     for _ in range(400):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hilt.errors import FrameError
-from hilt.model.actions import Action, AttachImage, DetachImage, Notify, Quit, Rename, SendMessage, SetStatus
+from hilt.model.actions import Action, AttachImage, DetachImage, Display, Notify, Quit, Rename, SendMessage, SetStatus
 from hilt.wire.jsonrpc_actions import action, note_level
 from hilt.wire.jsonrpc_reading import shaped
 from hilt.wire.jsonrpc_types import ActionResult
@@ -23,7 +23,7 @@ def asked(type_: str, payload: Any = None) -> Action | None:
     [
         ("notify", {"message": "m", "level": "warn"}, Notify("warn", "m")),
         ("notify", {"Message": "m"}, Notify("info", "m")),
-        ("showMessage", {"text": "t"}, Notify("info", "t")),
+        ("showMessage", {"text": "t"}, Display("t")),
         ("setSessionTitle", {"title": "t"}, Rename("t")),
         ("setSessionTitle", {}, None),
         ("setStatus", {"KEY": "k", "text": "t"}, SetStatus("k", "t")),

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, assert_never
 
-from hilt.agent import moving
 from hilt.agent.words import SELF
 from hilt.model.actions import (
     Abort,
@@ -95,12 +94,8 @@ async def apply(session: "Session", actions: Iterable[Action], source: str, by: 
                 await session.toggle_step()
             case SwitchModel() | Clear() | SetPermissions() | SetJail() | Rename():
                 await _change(session, action)
-            case OpenSession(session=wanted):
-                await moving.load(session, wanted)
-            case Branch(entry=entry, summary=summary):
-                await moving.branch(session, entry, summary, by)
-            case SetLabel(entry=entry, label=label):
-                moving.set_label(session, entry, label)
+            case OpenSession() | Branch() | SetLabel():
+                await _move(session, action, by)
             case _:
                 assert_never(action)
 
@@ -131,6 +126,18 @@ async def _tool_prompt(session: "Session", action: ToolPrompt, source: str, by: 
     head = f"{action.tool_name} failed" if output.is_error else f"{action.tool_name} returned"
     text = "\n\n".join(filter(None, (action.prompt.strip(), f"{head}:\n{text_of(output.content)}")))
     await apply(session, (Prompt(text),), source, by)
+
+
+async def _move(session: "Session", action: OpenSession | Branch | SetLabel, by: str) -> None:
+    from hilt.agent import moving  # few sessions are ever left, and all of them have to start
+
+    match action:
+        case OpenSession(session=wanted):
+            await moving.load(session, wanted)
+        case Branch(entry=entry, summary=summary):
+            await moving.branch(session, entry, summary, by)
+        case SetLabel(entry=entry, label=label):
+            moving.set_label(session, entry, label)
 
 
 async def _change(session: "Session", action: SwitchModel | Clear | SetPermissions | SetJail | Rename) -> None:

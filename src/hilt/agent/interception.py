@@ -34,6 +34,8 @@ _BUDGET = 10.0
 """Seconds for all interceptors of one question together, unless one of them declares more for itself."""
 _MARGIN = 0.1
 """Seconds by which that one's own deadline comes first: whoever has failed is then known by name."""
+_REASON = 10_000
+"""Characters of a refusal: the model reads them."""
 _SHOWN = 2000
 """Characters of a system prompt that are kept on record; it comes again with every prompt."""
 
@@ -212,6 +214,8 @@ class _Hearing:
         return True
 
     def _block(self, index: int, reason: str) -> None:
+        if len(reason) > _REASON:
+            reason = f"{reason[:_REASON]}…"
         self._blocked = (self._owned[index].owner, reason)
         self._decide(index, "suppress" if self.question.event == "assistant_message" else "block", reason)
 

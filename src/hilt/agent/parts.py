@@ -71,6 +71,9 @@ class NoExtensions:
     async def settled(self) -> None:
         pass
 
+    async def caught_up(self) -> None:
+        pass
+
     def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
         pass
 

@@ -7,7 +7,6 @@ back as events on the bus; what a command or an extension asks for is done in `a
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager
-from typing import TypeVar
 
 from hilt.agent.activation import Activation
 from hilt.agent.applying import apply
@@ -30,23 +29,15 @@ from hilt.agent.transcript import Transcript
 from hilt.agent.typed import Typed
 from hilt.agent.words import Words
 from hilt.errors import HiltError, UsageError
-from hilt.model.actions import (
-    Action,
-)
+from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
 from hilt.model.conversation import UserMessage, user_text
-from hilt.model.events import (
-    Noticed,
-    StateChanged,
-    UserMessageAdded,
-)
+from hilt.model.events import Noticed, StateChanged, UserMessageAdded
 from hilt.model.ports import Extensions, Provider
 from hilt.sessions.records import ModelRecord
 
 log = logging.getLogger(__name__)
-
-_Value = TypeVar("_Value")
 
 
 class Session:

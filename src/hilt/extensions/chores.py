@@ -25,10 +25,13 @@ class Chores:
         self._brake = brake
         self._todo: deque[Work] = deque()
         self._some = asyncio.Event()
+        self._none = asyncio.Event()
+        self._none.set()
 
     def add(self, work: Work) -> None:
         self._todo.append(work)
         self._some.set()
+        self._none.clear()
         if len(self._todo) >= _HIGH:
             self._brake.hold(self)
 
@@ -40,6 +43,11 @@ class Chores:
                 if len(self._todo) <= _LOW:
                     self._brake.release(self)
             self._some.clear()
+            self._none.set()
+
+    async def done(self) -> None:
+        """Wait until nothing is left to do."""
+        await self._none.wait()
 
 
 class Errands:

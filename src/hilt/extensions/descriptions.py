@@ -12,8 +12,10 @@ from hilt.model.unseen import CONTROLS, SURROGATES, UNSEEN
 _DEEPEST = 64
 _SHOWN = 80
 
-_VALUES = frozenset({"default", "const", "enum", "example", "examples"})
-"""Members of a schema that hold values, of which null is one."""
+_VALUES = frozenset({"default", "const", "example"})
+"""Members of a schema that hold a value, which null is too."""
+_LISTS = frozenset({"enum", "examples"})
+"""Those that hold several."""
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Those that hold schemas by names of the author's choice."""
 
@@ -75,7 +77,7 @@ def without_nulls(schema: Any) -> Any:
 
 
 def _member(name: str, item: Any) -> Any:
-    if name in _VALUES:
+    if name in _VALUES or name in _LISTS:
         return item
     if name in _NAMED and isinstance(item, dict):
         return {own: {} if inner is None else without_nulls(inner) for own, inner in item.items()}

@@ -43,6 +43,8 @@ _REQUESTS = 4096
 _TOLD = 20
 """Mistakes of one process that the user is told of; the log has more of them."""
 _LOGGED = 200
+_REASON = 10_000
+"""Characters of why something failed: the model reads them, and so does the user."""
 
 
 class Keeper(Protocol):
@@ -275,6 +277,11 @@ class Extension(ABC):
             raise ExtensionFailure(self.name, f"extension {shown}: {refusal}")
         return action
 
+    def failure(self, message: str, code: int) -> ExtensionFailure:
+        """It answered that it failed: in its own words, of which there may be a whole line."""
+        told = message if len(message) <= _REASON else f"{message[:_REASON]}…"
+        return ExtensionFailure(self.name, told or f"error {code}")
+
     def intercept(self, question: Question, name: str, patience: float, tally: Tally) -> "Asked":
         """Ask now; await the answer later."""
         self.before_asking()
@@ -344,6 +351,11 @@ class Extension(ABC):
         if pending.show and text:
             pending.progress = pending.progress or Progress(pending.show, self.chores.add)
             pending.progress.push(text)
+
+    async def caught_up(self) -> None:
+        """Wait until it has dealt with what it was told, and what it wants done is done."""
+        await self.methods.dispatch.settled()
+        await self.chores.done()
 
     # What the channel tells
 

@@ -27,6 +27,8 @@ from hilt.registry.registry import Registry
 from hilt.wire.frames_events import session_end
 
 _CONSENT = "`hilt ext trust` shows what would run and asks; --trust trusts it for one run"
+_HEARING = 1.0
+"""Seconds for all together."""
 _STOPPING = 2.0
 """Seconds, beyond the longest grace, after which what is still being stopped is killed."""
 
@@ -144,6 +146,15 @@ class ExtensionHost:
             async with asyncio.timeout_at(deadline):
                 for supervisor in tuple(self._supervisors.values()):
                     await supervisor.leaves("starting")
+        except TimeoutError:
+            pass
+
+    async def caught_up(self) -> None:
+        running = [one for supervisor in self._supervisors.values() if (one := supervisor.current)]
+        try:
+            async with asyncio.timeout(_HEARING), asyncio.TaskGroup() as group:
+                for extension in running:
+                    group.create_task(extension.caught_up())
         except TimeoutError:
             pass
 

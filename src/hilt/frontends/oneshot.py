@@ -12,7 +12,9 @@ async def perform(session: Session, text: str) -> Outcome:
     command = session.known_command(text)
     if command is None:
         job = await session.say(text)
-        return await job.result() if job else Outcome("end", handled=True)
+        outcome = await job.result() if job else Outcome("end", handled=True)
+        await session.extensions.caught_up()  # what they make of it is part of the answer
+        return outcome
     watched = _Watched(asked_of(session, text))
     with session.bus.subscribed(watched):
         await session.command(*command)

@@ -41,8 +41,8 @@ class ModelInfo(Struct, frozen=True):
 
 
 def priced(usage: Usage, model: ModelInfo) -> Usage:
-    """The same usage with its cost filled in from the model's prices."""
-    if model.price is None:
+    """The same usage with its cost filled in from the model's prices, unless whoever answered says what it was."""
+    if usage.cost_usd or model.price is None:
         return usage
     cost = (
         usage.input * model.price.input

@@ -69,6 +69,10 @@ class Extensions(Protocol):
     async def settled(self) -> None:
         """Wait, but not for long, until those that are being started have said what they offer."""
 
+    async def caught_up(self) -> None:
+        """Wait, but not for long, until they have dealt with what they were told, and what they want done about it
+        is done."""
+
     def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None: ...
 
     def panel_resize(self, extension: str, panel_id: str, width: int, height: int) -> None: ...

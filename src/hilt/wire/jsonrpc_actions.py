@@ -1,7 +1,7 @@
 """What the answer to an event or a shortcut asks the agent to do."""
 
 from hilt.errors import FrameError
-from hilt.model.actions import Action, AttachImage, DetachImage, Notify, Quit, Rename, SendMessage, SetStatus
+from hilt.model.actions import Action, AttachImage, DetachImage, Display, Notify, Quit, Rename, SendMessage, SetStatus
 from hilt.model.content import Text
 from hilt.model.extensions import NoteLevel
 from hilt.wire import jsonrpc_types as t
@@ -41,7 +41,8 @@ def _action(asked: t.Action) -> Action | None:
             note = shaped(asked.payload, t.Notify)
             return Notify(note_level(note.level), note.message)
         case "showMessage":
-            return Notify("info", shaped(asked.payload, t.ShowMessage).text)
+            text = shaped(asked.payload, t.ShowMessage).text
+            return Display(text) if text else None
         case "setSessionTitle":
             title = shaped(asked.payload, _Title).title
             return Rename(title) if title else None

@@ -48,6 +48,9 @@ MESSAGES_LIMIT = 10_000
 BLOCKS_LIMIT = 50_000
 """What is read of a conversation: reading more would hold up everyone else."""
 
+_MOST_USED = 2**50
+"""Tokens or dollars that one message can have cost."""
+
 _STOPS: dict[StopReason, str] = {
     "end": "stop",
     "tool_use": "toolUse",
@@ -255,9 +258,16 @@ def _stop(said: str, content: Iterable[AssistantBlock]) -> StopReason:
 
 
 def _usage(usage: MessageUsage | None) -> Usage:
+    """No less than nothing, and no more than can be written: sums are made of it, and budgets kept by it."""
     if usage is None:
         return Usage()
-    return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.cost)
+    return Usage(
+        min(max(usage.input_tokens, 0), _MOST_USED),
+        min(max(usage.output_tokens, 0), _MOST_USED),
+        min(max(usage.cache_read_tokens, 0), _MOST_USED),
+        min(max(usage.cache_write_tokens, 0), _MOST_USED),
+        min(max(usage.cost, 0.0), _MOST_USED),
+    )
 
 
 def _time(text: str) -> datetime:

@@ -227,7 +227,7 @@ class FramesExtension(Extension):
     def outcome(self, answer: Any) -> Raw | UnsetType:
         assert isinstance(answer, ExtResponse)
         if answer.error is not UNSET:
-            raise ExtensionFailure(self.name, answer.error.message or f"error {answer.error.code}")
+            raise self.failure(answer.error.message, answer.error.code)
         return answer.result
 
     def reply(self, id_: Id, result: Any) -> None:

@@ -214,7 +214,7 @@ class JsonRpcExtension(Extension):
     def outcome(self, answer: Any) -> Raw | UnsetType:
         assert isinstance(answer, Reply)
         if answer.error:
-            raise ExtensionFailure(self.name, answer.error.message or f"error {answer.error.code}")
+            raise self.failure(answer.error.message, answer.error.code)
         return answer.result
 
     def reply(self, id_: Id, result: Any) -> None:

@@ -19,6 +19,8 @@ from hilt.wire.jsonrpc_results import after_output, after_params
 from hilt.wire.jsonrpc_verdicts import before_params, before_verdict, event_params, event_verdict
 
 PATIENCE = 30.0
+_INJECTION = 256 * 1024
+"""Characters: they stand in the system prompt, beside what the user wants there."""
 _Result = TypeVar("_Result")
 
 
@@ -83,8 +85,12 @@ class Callbacks:
 
     async def on_message(self, message: str) -> str:
         params = wire.OnMessage(message)
-        result = await self.ask("messageHook/onMessage", params, wire.OnMessageResult, "its message hook", PATIENCE)
-        return result.injection
+        what = "its message hook"
+        injection = (await self.ask("messageHook/onMessage", params, wire.OnMessageResult, what, PATIENCE)).injection
+        if len(injection) > _INJECTION:
+            reason = f"`injection` has {len(injection):,} characters; {_INJECTION:,} is the limit"
+            raise self._unusable(what, reason)
+        return injection
 
     async def transform(self, text: str) -> Transformed:
         params = wire.Transform(text)
