@@ -194,7 +194,7 @@ async def test_a_compaction_of_what_was_replaced_keeps_the_last_of_it(tmp_path: 
             for number in range(8):
                 harness.session.transcript.add(user_text(f"old {number}"))
             await conversation.replace([user_text(str(number)) for number in range(8)], "tidy")
-            compacted = await conversation.compact("tidy")
+            compacted = await conversation.compact()
             assert (compacted.before, compacted.after) == (8, 5)
             assert spoken(conversation.messages())[1:] == ["4", "5", "6", "7"]
             await harness.say("more")
@@ -211,7 +211,7 @@ async def test_a_conversation_replaced_while_it_is_summarised_is_left_as_it_was_
         conversation = Conversing(harness.session)
         await conversation.replace([user_text(str(number)) for number in range(8)], "tidy")
         with harness.session.bus.subscribed(replace), pytest.raises(HiltError, match="was replaced while"):
-            await conversation.compact("tidy")
+            await conversation.compact()
         assert len(harness.of(CompactionFailed)) == 1
         assert spoken(conversation.messages()) == [f"new {number}" for number in range(8)]
 
@@ -255,14 +255,14 @@ async def test_a_compaction_answers_how_long_the_conversation_was_and_is(tmp_pat
         assert not conversation.has_compactor()
         for number in range(3):
             await harness.say(str(number))
-        compacted = await conversation.compact("tidy")
+        compacted = await conversation.compact()
         assert (compacted.before, compacted.after) == (6, 5)
 
 
 async def test_a_compaction_that_fails_says_why(tmp_path: Path) -> None:
     async with running(script(tmp_path, says("ok"))) as harness:
         with pytest.raises(HiltError, match="nothing to compact"):
-            await Conversing(harness.session).compact("tidy")
+            await Conversing(harness.session).compact()
 
 
 async def test_a_tool_that_wants_a_compaction_does_not_wait_for_its_own_end(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ async def test_a_tool_that_wants_a_compaction_does_not_wait_for_its_own_end(tmp_
 
     async def compact() -> None:
         try:
-            await Conversing(harness.session, patience=0.01).compact("tidy")
+            await Conversing(harness.session, patience=0.01).compact()
         except HiltError as error:
             told.append(error.message)
 
@@ -301,7 +301,7 @@ async def test_a_compaction_that_is_taken_back_is_told(tmp_path: Path) -> None:
 
 async def _refused(conversation: Conversing) -> str:
     with pytest.raises(HiltError) as raised:
-        await conversation.compact("tidy")
+        await conversation.compact()
     return raised.value.message
 
 

@@ -5,8 +5,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import structs
 
+from hilt.agent import results
 from hilt.agent.deadlines import Deadlines
 from hilt.errors import ExtensionError, ToolError
 from hilt.model.content import Text, text_of
@@ -177,3 +179,25 @@ async def test_parallel_calls_are_looked_at_side_by_side(tmp_path: Path) -> None
     model = script(tmp_path, calls(("t", {}), ("t", {})), says("ok"))
     async with running(model, tool("t", secret, parallel=True), ResultInterceptor(looking)) as harness:
         assert (await harness.say("go")).text == "ok"
+
+
+async def test_one_that_failed_is_hardly_waited_for_until_it_answers_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "_IMPATIENCE", 0.02)
+    asked = 0
+
+    async def moody(finished: Finished) -> ToolOutput:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise ExtensionError("moody", "not now")
+        if asked == 2:
+            await asyncio.Event().wait()
+        return finished.output
+
+    model = script(tmp_path, calls(("t", {})), calls(("t", {})), calls(("t", {})), says("ok"))
+    patient = Deadlines(result=600)
+    async with running(model, tool("t", secret), ("moody", ResultInterceptor(moody)), deadlines=patient) as harness:
+        assert (await harness.say("go")).text == "ok"
+        assert asked == 3 and harness.session.bench.complained == set()

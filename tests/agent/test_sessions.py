@@ -91,7 +91,7 @@ async def test_after_another_session_is_loaded_everything_goes_into_its_file(tmp
     async with at_home(tmp_path, tool("echo", echo), turns=[says("there too")]) as (home, harness, sessions):
         here = home.journal.log.path
         there = home.path(said("there"), answered("yes"))
-        await sessions.load(str(there), "guide")
+        await sessions.load(str(there))
         assert spoken(harness.session.transcript.messages) == ["there", "yes"]
         await harness.say("go on")
         await sessions.set_title("elsewhere")
@@ -113,7 +113,7 @@ async def test_after_another_session_is_loaded_everything_goes_into_its_file(tmp
 async def test_the_session_that_was_left_is_closed_and_the_new_one_is_held(tmp_path: Path) -> None:
     async with at_home(tmp_path) as (home, _, sessions):
         here, there = home.journal.log.path, home.path(said("there"))
-        await sessions.load(str(there), "guide")
+        await sessions.load(str(there))
         assert here
         SessionLog.open(here).close()
         with pytest.raises(SessionError, match="open in another"):
@@ -123,7 +123,7 @@ async def test_the_session_that_was_left_is_closed_and_the_new_one_is_held(tmp_p
 async def test_a_session_that_is_open_elsewhere_leaves_everything_as_it_is(tmp_path: Path) -> None:
     async with at_home(tmp_path) as (home, harness, sessions):
         with home.new(said("there")) as other, pytest.raises(SessionError, match="open in another"):
-            await sessions.load(str(other.path), "guide")
+            await sessions.load(str(other.path))
         await harness.say("still")
         assert spoken(harness.session.transcript.messages) == ["here", "still", "ok"]
         assert not harness.of(Failed)
@@ -135,7 +135,7 @@ async def test_a_file_that_is_no_session_leaves_everything_as_it_is(tmp_path: Pa
         wrong = home.path(said("there"))
         wrong.write_bytes(content)
         with pytest.raises(SessionError):
-            await sessions.load(str(wrong), "guide")
+            await sessions.load(str(wrong))
         assert wrong.read_bytes() == content
         assert spoken(harness.session.transcript.messages) == ["here"]
 
@@ -149,13 +149,13 @@ async def test_only_hilts_own_sessions_are_loaded(tmp_path: Path) -> None:  # A1
         link.symlink_to(outside)
         for path in (outside, link):
             with pytest.raises(SessionError, match="not among hilt's own"):
-                await sessions.load(str(path), "guide")
+                await sessions.load(str(path))
         assert spoken(harness.session.transcript.messages) == ["here"]
 
 
 async def test_a_session_asked_for_by_a_tool_is_loaded_when_the_turn_has_ended(tmp_path: Path) -> None:
     turns = [calls(("act", {})), says("all of it"), says("over there")]
-    async with at_home(tmp_path, calling(lambda: sessions.load(str(there), "guide")), turns=turns) as (
+    async with at_home(tmp_path, calling(lambda: sessions.load(str(there))), turns=turns) as (
         home,
         harness,
         sessions,
@@ -176,7 +176,7 @@ async def test_what_was_asked_for_before_runs_before_and_what_later_runs_in_the_
 
     async def act() -> None:
         await harness.session.prompt(user_text("before"))
-        await sessions.load(str(there), "guide")
+        await sessions.load(str(there))
         await harness.session.prompt(user_text("after"))
 
     async with at_home(tmp_path, calling(act), turns=turns) as (home, harness, sessions):
@@ -189,7 +189,7 @@ async def test_what_was_asked_for_before_runs_before_and_what_later_runs_in_the_
 
 async def test_a_failure_that_comes_later_is_told(tmp_path: Path) -> None:
     async with at_home(
-        tmp_path, calling(lambda: sessions.load(str(there), "guide")), turns=[calls(("act", {})), says("end")]
+        tmp_path, calling(lambda: sessions.load(str(there))), turns=[calls(("act", {})), says("end")]
     ) as (home, harness, sessions):
         with home.new(said("there")) as other:
             there = other.path
@@ -202,13 +202,13 @@ async def test_a_failure_that_comes_later_is_told(tmp_path: Path) -> None:
 async def test_the_model_is_not_switched_silently_and_the_file_knows_who_answers_now(tmp_path: Path) -> None:
     async with at_home(tmp_path) as (home, harness, sessions):
         there = home.path(said("there"), model="another", cwd="/elsewhere")
-        await sessions.load(str(there), "guide")
+        await sessions.load(str(there))
         told = [event.message for event in harness.of(Noticed)]
         assert "was with another (script); it goes on with script" in told[0]
         assert "/elsewhere" in told[1]
         assert harness.session.active.info.id == "script"
         assert home.journal.log.model == ("script", "script")
-        await sessions.load(str(there), "guide")  # it is there already
+        await sessions.load(str(there))  # it is there already
         assert len(harness.of(Noticed)) == 2
 
 
@@ -216,7 +216,7 @@ async def test_calls_without_results_are_repaired_and_so_is_an_unfinished_end(tm
     async with at_home(tmp_path) as (home, harness, sessions):
         there = home.path(said("there"), answered("", "1", "2"), resulted("2", "two"))
         there.write_bytes(there.read_bytes() + b'{"type":"message","id"')
-        await sessions.load(str(there), "guide")
+        await sessions.load(str(there))
         messages = harness.session.transcript.messages
         assert isinstance(last := messages[-1], ToolMessage)
         assert [result.call_id for result in last.results] == ["1", "2"]
@@ -227,7 +227,7 @@ async def test_calls_without_results_are_repaired_and_so_is_an_unfinished_end(tm
 async def test_the_cost_is_that_of_the_session_that_is_gone_on_with(tmp_path: Path) -> None:
     async with at_home(tmp_path) as (home, harness, sessions):
         there = home.path(said("there"), answered("yes"), answered("no"))
-        await sessions.load(str(there), "guide")
+        await sessions.load(str(there))
         assert harness.session.transcript.usage.input == 20
         stats = sessions.stats()
         assert (stats.turns, stats.usage.input, stats.usage.output, stats.model) == (2, 20, 10, "script/script")
@@ -241,7 +241,7 @@ async def test_a_session_that_could_not_be_saved_is_not_left(tmp_path: Path) -> 
         here.unlink()  # somebody deletes it
         await harness.say("more")
         with pytest.raises(SessionError, match="is not left"):
-            await sessions.load(str(there), "guide")
+            await sessions.load(str(there))
         assert spoken(harness.session.transcript.messages) == ["here", "more", "ok"]
 
 
@@ -249,7 +249,7 @@ async def test_a_session_that_could_not_be_saved_is_not_left(tmp_path: Path) -> 
 async def test_a_name_that_is_no_session_is_refused(tmp_path: Path, strange: str) -> None:
     async with at_home(tmp_path) as (_, harness, sessions):
         with pytest.raises(SessionError) as raised:
-            await sessions.load(strange, "guide")
+            await sessions.load(strange)
         assert len(raised.value.message) < 1000 and raised.value.hint
         assert spoken(harness.session.transcript.messages) == ["here"]
 
@@ -259,7 +259,7 @@ async def test_a_session_in_which_nothing_was_said_leaves_nothing_behind(tmp_pat
     there = home.journal.log.path
     home.journal.turn_to(home.new()).close()
     async with running(script(tmp_path, says("ok")), journal=home.journal) as harness:
-        await Bookkeeping(harness.session).load(str(there), "guide")
+        await Bookkeeping(harness.session).load(str(there))
         assert spoken(harness.session.transcript.messages) == ["here"]
         assert [row.path for row in await Bookkeeping(harness.session).list()] == [str(there)]
     home.journal.close()
@@ -271,7 +271,7 @@ async def test_a_session_in_which_nothing_was_said_leaves_nothing_behind(tmp_pat
 async def test_a_fork_is_gone_on_with_and_the_original_stays_as_it_was(tmp_path: Path) -> None:
     async with at_home(tmp_path) as (home, harness, sessions):
         here, parent = home.journal.log.path, home.journal.log.meta.id
-        forked = await sessions.fork("guide")
+        forked = await sessions.fork()
         assert (forked.parent, forked.messages) == (parent, 1)
         assert home.journal.log.meta.parent == parent
         await harness.say("in the copy")
@@ -285,7 +285,7 @@ async def test_a_fork_is_gone_on_with_and_the_original_stays_as_it_was(tmp_path:
 
 
 async def test_a_fork_in_the_middle_of_a_turn_has_the_whole_turn(tmp_path: Path) -> None:
-    async with at_home(tmp_path, calling(lambda: sessions.fork("guide")), turns=[calls(("act", {})), says("end")]) as (
+    async with at_home(tmp_path, calling(lambda: sessions.fork()), turns=[calls(("act", {})), says("end")]) as (
         home,
         harness,
         sessions,
@@ -301,7 +301,7 @@ async def test_a_fork_in_the_middle_of_a_turn_has_the_whole_turn(tmp_path: Path)
 async def test_a_conversation_that_is_not_kept_is_neither_forked_nor_left(tmp_path: Path) -> None:
     async with running(script(tmp_path, says("ok"))) as harness:
         sessions = Bookkeeping(harness.session)
-        for asked in (sessions.fork("guide"), sessions.load("x", "guide"), sessions.list()):
+        for asked in (sessions.fork(), sessions.load("x"), sessions.list()):
             with pytest.raises(SessionError, match="no active session"):
                 await asked
 

@@ -19,6 +19,7 @@ from hilt.extensions import (
     guards,
     host,
     life,
+    offered,
     peer,
     registrations,
     supervisor,
@@ -37,7 +38,7 @@ from hilt.packages.manifest import Guard, Limits, Manifest, SandboxLevel, read_m
 from hilt.packages.scripts import programs
 from hilt.transport import process, stderr
 from hilt.transport.channels import Bounds
-from hilt.wire import frames, frames_answers, frames_events, frames_limits, frames_results, frames_types
+from hilt.wire import frames, frames_answers, frames_events, frames_kinds, frames_types, limits
 from hilt.wire.jsonrpc_events import EVENTS
 from hilt.wire.line import LINE_LIMIT
 
@@ -157,9 +158,9 @@ def test_what_may_stand_in_a_field_is_what_the_code_takes() -> None:
         response = frames_types.CommandResponse("1", action, tool_name="bash")
         assert not isinstance(frames_answers.command_answer(response), frames_answers.CommandFailed)
         assert _rows(ours["command_response"], action), action
-    assert [kind for kind in frames_limits.KINDS if not _rows(ours["register"], kind)] == []
-    assert [way for way in frames_limits.EXPOSURES if f"`{way}`" not in ours["register_tool"]] == []
-    assert [kind for kind in frames_results.IMAGE_TYPES if f"`{kind}`" not in ours["tool_result"]] == []
+    assert [kind for kind in frames_kinds.KINDS if not _rows(ours["register"], kind)] == []
+    assert [way for way in offered.EXPOSURES if f"`{way}`" not in ours["register_tool"]] == []
+    assert [kind for kind in limits.IMAGE_TYPES if f"`{kind}`" not in ours["tool_result"]] == []
     for event in get_args(Interceptable):
         assert f"`{event}`" in ours["subscribe"] and _rows(theirs["event_intercept"], event)
         assert f"`{event}`" in _section(CONCEPTS, "Interception")
@@ -191,7 +192,7 @@ def test_the_limits_are_those_of_the_code() -> None:
     told, logged = extension._TOLD, extension._LOGGED
     for what, expected in (
         ("a line", f"under {LINE_LIMIT >> 20} MiB, both ways"),
-        ("tools, commands", f"{frames_limits.TOOL_LIMIT} each"),
+        ("tools, commands", f"{offered.TOOL_LIMIT} each"),
         ("shortcuts", f"{registrations._SHORTCUTS}"),
         ("prompt sections", f"{registrations._SECTIONS}, of {registrations._SECTION >> 10} KiB each"),
         ("names of events subscribed to", f"{registrations._EVENTS}"),
@@ -202,32 +203,32 @@ def test_the_limits_are_those_of_the_code() -> None:
         ("models of a provider", f"{registering._PROVIDER_MODELS:,}"),
         (
             "a description, a schema",
-            f"{frames_limits.DESCRIPTION_LIMIT >> 10} KiB, {frames_limits.SCHEMA_LIMIT >> 10} KiB",
+            f"{offered.DESCRIPTION_LIMIT >> 10} KiB, {offered.SCHEMA_LIMIT >> 10} KiB",
         ),
-        ("text of a result that the model sees", f"{frames_results.MODEL_TEXT_LIMIT >> 10} KiB;"),
-        ("blocks of a result", f"{frames_results.BLOCK_LIMIT:,}"),
+        ("text of a result that the model sees", f"{limits.MODEL_TEXT_LIMIT >> 10} KiB;"),
+        ("blocks of a result", f"{limits.BLOCK_LIMIT:,}"),
         ("waiting to be written to it", f"{bounds.calls >> 20} MiB of questions, beyond which they fail; "),
         ("mistakes of one process that the user is told", f"{told}; the next {logged - told} are in its log"),
     ):
         assert _second(rows, what).startswith(expected), what
     assert f"; {bounds.events >> 20} MiB of events" in _second(rows, "waiting to be written to it")
-    assert frames_limits.COMMAND_LIMIT == frames_limits.TOOL_LIMIT
+    assert offered.COMMAND_LIMIT == offered.TOOL_LIMIT
 
 
 def test_the_numbers_beside_the_frames_are_those_of_the_code() -> None:
     ours, theirs = _frames("From the extension"), _frames("From the host")
     assert f"Up to {handshake._STRAY_LINES} lines or {handshake._STRAY_BYTES >> 10} KiB" in ours["hello"]
-    assert f"up to {frames_results.IMAGE_LIMIT:,} of them" in ours["tool_result"]
-    assert f"up to {frames_answers.SYSTEM_PROMPT_LIMIT >> 20} MiB" in ours["event_intercept_response"]
+    assert f"up to {limits.IMAGE_LIMIT:,} of them" in ours["tool_result"]
+    assert f"up to {limits.SYSTEM_PROMPT_LIMIT >> 20} MiB" in ours["event_intercept_response"]
     assert f"The last {notes._KEPT} are kept" in ours["notify"]
     assert f"A call has {inbound._CALL_LIMIT:g} s" in ours["call_tool"]
     assert f"{chores._AT_ONCE} run at the same time, {chores._WAITING}\nmore wait" in ours["call_tool"]
     waiting = f"{chores._AT_ONCE} are at work at the same time, {extension._REQUESTS:,} more wait"
     assert waiting in ours["host_request"]
     assert f"1 to {registering._NAME} characters" in _rows(ours["register"], "name")[0]
-    most = f"At most {frames_results.RELAY_LIMIT >> 10} KiB and {frames_results.RELAY_BLOCKS} blocks"
+    most = f"At most {limits.RELAY_LIMIT >> 10} KiB and {limits.RELAY_BLOCKS} blocks"
     assert most in theirs["tool_result"]
-    assert f"cut after {frames_events.TEXT_LIMIT:,} characters" in _section(PROTOCOL, "Events")
+    assert f"cut after {limits.TEXT_LIMIT:,} characters" in _section(PROTOCOL, "Events")
     assert (foreign.DEPTH, words._UNASKED, peer._LONG_LINES) == (4, 3, 3)  # spelt out in the page
 
 

@@ -27,10 +27,10 @@ from hilt.model.verdicts import Interceptable
 from hilt.packages.arrangement import _ANNOUNCED
 from hilt.packages.manifest import _TOOL_TIMES, Guard, Manifest
 from hilt.wire import faults, freeform, jsonrpc, jsonrpc_events, jsonrpc_messages, jsonrpc_results, jsonrpc_types
-from hilt.wire.frames_events import TEXT_LIMIT
-from hilt.wire.frames_limits import KINDS
+from hilt.wire.frames_kinds import KINDS
 from hilt.wire.jsonrpc_actions import action
 from hilt.wire.jsonrpc_methods import METHODS
+from hilt.wire.limits import TEXT_LIMIT
 from hilt.wire.line import LINE_LIMIT
 
 TABLES = run_path(str(ROOT / "scripts" / "write_jsonrpc_reference.py"))

@@ -9,8 +9,6 @@ from support.agent import calls, says
 from support.hilt_process import Hilt, until
 from support.offering import heard, offering
 
-pytestmark = pytest.mark.usefixtures("dialect")
-
 
 @pytest.fixture
 def hilt(tmp_path: Path) -> Hilt:
@@ -25,6 +23,7 @@ def results(events: list[dict[str, Any]]) -> list[tuple[str, bool]]:
     return [(event["content"][0]["text"], event["is_error"]) for event in events if event["type"] == "tool_result"]
 
 
+@pytest.mark.usefixtures("dialect")
 def test_nulls_in_a_schema_cost_no_tool_and_reach_no_model(hilt: Hilt) -> None:
     given = {
         "type": "object",
@@ -47,6 +46,7 @@ def test_nulls_in_a_schema_cost_no_tool_and_reach_no_model(hilt: Hilt) -> None:
     }
 
 
+@pytest.mark.usefixtures("dialect")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -83,6 +83,7 @@ def test_handlers_that_share_a_name_are_all_told(hilt: Hilt, name: str) -> None:
     assert [one["params"]["type"] for one in heard(made, "event/dispatch")] == ["EventTurnStart", "EventAgentEnd"]
 
 
+@pytest.mark.usefixtures("dialect")
 def test_an_event_that_extensions_in_use_wait_for_in_vain_is_nothing_to_warn_of(hilt: Hilt) -> None:
     handler = ("eventHandler", {"name": "usage", "events": ["EventTurnUsage"]})
     made = offering("p", handler).write(hilt.folder)

@@ -11,8 +11,9 @@ import pytest
 from hilt.agent.parts import ActiveModel
 from hilt.agent.questions import Reply
 from hilt.errors import HiltError, UsageError
+from hilt.extensions.methods import streaming
 from hilt.model.conversation import user_text
-from hilt.model.events import Displayed, QuestionAsked, RequestWithdrawn, Retrying
+from hilt.model.events import Displayed, Event, QuestionAsked, RequestWithdrawn, Retrying
 from hilt.model.extensions import Dialect
 from hilt.model.ports import Provider
 from hilt.model.stream import TextDelta
@@ -326,3 +327,121 @@ async def test_a_provider_that_dies_in_the_middle_of_an_answer_is_a_clear_error_
         (tmp_path / "dies").unlink()
         await it.until(lambda: it.status("t").state == "ready", "it is back")
         assert (await it.say()).text == "ok"
+
+
+# C16
+
+
+async def test_every_piece_of_a_long_answer_arrives_in_order_and_the_end_decides_what_was_said(tmp_path: Path) -> None:
+    streams = {"on": "ext_request:provider/stream", "do": ["flood:10000", "delta:$N ", "answer:something else"]}
+    async with beside(tmp_path, tool("t", PROVIDER, streams)) as it:
+        provided(it)
+        outcome = await it.say()
+        assert "".join(event.delta for event in it.of(TextDelta)).split() == list(map(str, range(1, 10_001)))
+        assert outcome.text == "something else"
+        assert it.status("t").mistakes == 0
+
+
+async def test_pieces_that_nobody_takes_hold_up_their_sender_and_are_not_lost(tmp_path: Path) -> None:
+    taken, sent = asyncio.Event(), tmp_path / "sent"
+    much = ["flood:20000", f"delta:{'x' * 200}", f"touch:{sent}", "answer"]
+    made = tool("t", PROVIDER, {"on": "ext_request:provider/stream", "do": much})
+
+    async def slowly(event: Event) -> None:
+        if isinstance(event, TextDelta):
+            await taken.wait()
+
+    async with beside(tmp_path, made) as it, asyncio.TaskGroup() as group:
+        provided(it)
+        with it.session.bus.subscribed(slowly):
+            turn = group.create_task(it.say())
+            await it.until(lambda: it.of(TextDelta))
+            extension = it.host._supervisors["t"].current
+            assert extension
+            await it.until(lambda: extension.brake._holders, "it is not read any more")
+            assert not sent.exists()
+            taken.set()
+            await turn
+        assert len(it.of(TextDelta)) == 20_000
+
+
+async def test_an_answer_that_falls_silent_is_given_up_and_its_sender_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert streaming._SILENCE == 300
+    monkeypatch.setattr(streaming, "_SILENCE", 0.4)
+    slow = {
+        "on": "ext_request:provider/stream",
+        "times": 1,
+        "do": ["delta", "sleep:0.2", "delta", "sleep:0.2", "delta"],
+    }
+    made = tool("t", "record:../../frames", PROVIDER, slow)
+    async with beside(tmp_path, made) as it:
+        provided(it)
+        began = now()
+        outcome = await it.say()
+        assert now() - began >= 0.75, "each piece is a sign of life"
+        assert outcome.text == "ok", "the second attempt"
+        (told,) = [frame for frame in it.frames("frames") if frame["type"] == "ext_notify"]
+        assert told["method"] == "$/cancelRequest"
+        assert "timeout" in it.of(Retrying)[0].reason
+
+
+async def test_a_stop_ends_an_answer_at_once_and_its_sender_is_told(tmp_path: Path) -> None:
+    endless = {"on": "ext_request:provider/stream", "times": 1, "do": ["delta", "sleep:0.01", "again"]}
+    made = tool("t", "record:../../frames", PROVIDER, endless)
+    async with beside(tmp_path, made) as it:
+        provided(it)
+        job = await it.session.prompt(user_text("go"))
+        await it.until(lambda: it.of(TextDelta))
+        began = now()
+        assert it.session.abort()
+        assert (await job.result()).stop == "aborted"
+        assert now() - began < PROMPT
+        await it.until(lambda: [frame for frame in it.frames("frames") if frame["type"] == "ext_notify"])
+        assert (await it.say()).text == "ok", "what it still sends is for nobody"
+        assert it.status("t").mistakes == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("refuse:quota", "quota"),
+        ('answer:{"result":{"message":7}}', "message"),
+        ('answer:{"result":{"message":{"content":7}}}', "content"),
+        ('answer:{"result":{"error":"no credit"}}', "no credit"),
+        ('delta:{"type":"error","delta":"line busy"}', "line busy"),
+    ],
+)
+async def test_an_answer_that_fails_or_cannot_be_used_is_an_error_that_says_why(
+    tmp_path: Path, answer: str, told: str
+) -> None:
+    made = tool("t", PROVIDER, {"on": "ext_request:provider/stream", "needs": str(tmp_path / "bad"), "do": answer})
+    (tmp_path / "bad").touch()
+    async with beside(tmp_path, made) as it:
+        provided(it)
+        outcome = await it.say()
+        assert outcome.stop == "error" and "extension t" in outcome.error and told in outcome.error
+        (tmp_path / "bad").unlink()
+        assert (await it.say()).text == "ok"
+
+
+# C17, C18, and others whose word counts
+
+
+@pytest.mark.parametrize("answer", ["refuse:no", "exit:3", 'answer:{"result":7}', 'answer:{"result":{"output":[]}}'])
+async def test_a_transformer_that_fails_loses_nothing_that_was_typed(tmp_path: Path, answer: str) -> None:
+    fails = {"on": TRANSFORMER, "once": str(tmp_path / "once"), "do": answer}
+    made = tool("t", 'register:{"kind":"input_transformer","name":"i"}', fails)
+    async with beside(tmp_path, made, turns=[says("so")]) as it:
+        with pytest.raises(HiltError) as raised:
+            await it.session.typed.input("go")
+        assert "t" in raised.value.message
+        assert it.provider.requests == [], "it was not said in another way than it was typed"
+
+
+@pytest.mark.parametrize("answer", ["refuse:no", "exit:3", 'answer:{"result":7}'])
+async def test_a_hook_that_fails_costs_what_it_would_have_added_and_no_more(tmp_path: Path, answer: str) -> None:
+    made = tool("t", 'register:{"kind":"message_hook","name":"h"}', {"on": HOOK, "times": 1, "do": answer})
+    async with beside(tmp_path, made, turns=[says("so")]) as it:
+        assert (await it.say()).text == "so"

@@ -224,7 +224,7 @@ async def test_ids_are_numbers_that_each_side_counts_for_itself(tmp_path: Path) 
             assert await it.call("t") == ("ok", False)
         told = [frame["id"] for frame in asked(it, "frames")]
         assert told == sorted(set(told)) and all(isinstance(id_, int) for id_ in told)
-        assert asked(it, "frames", "initialize")[0]["id"] == 1
+        assert told[0] > 1, "which was the number of initialize"
         answers = asked(it, "frames", "host_response")
         assert [answer["id"] for answer in answers] == list(map(str, told)) and all("result" in one for one in answers)
         assert it.status("t").mistakes == 0

@@ -380,7 +380,7 @@ async def test_only_the_very_number_it_was_asked_with_makes_an_answer(tmp_path: 
 
 @JSONRPC_ONLY
 async def test_unknown_notifications_are_ignored_and_told_once_and_unknown_requests_are_refused(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     many = ("flood:100", "host_notify:x$N", "host_notify:register/x", "host_notify:host/config.get")
     asked = 'host_request:{"id":"q","method":"host/dance"}'
@@ -396,6 +396,7 @@ async def test_unknown_notifications_are_ignored_and_told_once_and_unknown_reque
         assert log.count("'hologram'") == 1 and log.count("unknown notification") == 32
         (refused,) = [frame for frame in it.frames("got") if frame["type"] == "host_response"]
         assert refused["error"] == {"code": -32601, "message": "method not found: host/dance"}
+    assert not caplog.records
 
 
 @FRAMES_ONLY

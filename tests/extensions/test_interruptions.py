@@ -8,6 +8,7 @@ import pytest
 
 from extensions.model import answer_text
 from hilt.model.content import text_of
+from hilt.model.extensions import Dialect
 from hilt.transport.process import Exit
 from support.puppets import Manner, Script, Settings, World, token
 
@@ -70,13 +71,31 @@ def test_a_script_that_is_interrupted_at_any_step_ends_once_in_time_and_leaves_n
         play(folder(step), script, step, INTERRUPTIONS[how])
 
 
-def play(folder: Path, script: Script, step: int = 0, interrupt: Callable[[World], object] | None = None) -> int:
+@pytest.mark.parametrize("how", INTERRUPTIONS)
+def test_in_the_other_dialect_no_step_is_different(how: str, tmp_path: Path) -> None:
+    def folder(number: int) -> Path:
+        (path := tmp_path / str(number)).mkdir()
+        return path
+
+    steps = play(folder(0), call_a_tool, dialect="jsonrpc")
+    assert steps > 50
+    for step in range(1, steps):
+        play(folder(step), call_a_tool, step, INTERRUPTIONS[how], dialect="jsonrpc")
+
+
+def play(
+    folder: Path,
+    script: Script,
+    step: int = 0,
+    interrupt: Callable[[World], object] | None = None,
+    dialect: Dialect = "frames",
+) -> int:
     """Play it to its end, whatever happens at this step, and then quit. Answers how many steps it took."""
     world = World(folder, script)
+    world.stage.manners["ant"] = Manner(tools=("t1",), cancels=True, answers=True, delay=0.1, dialect=dialect)
+    world.stage.manners["bee"] = Manner(tools=("t2",), guards=True, answers=True, delay=0.1, dialect=dialect)
     world.write("ant", PLAIN)
     world.write("bee", {**PLAIN, "guard": {"on_failure": "block", "timeout_ms": 2000}})
-    world.stage.manners["ant"] = Manner(tools=("t1",), cancels=True, answers=True, delay=0.1)
-    world.stage.manners["bee"] = Manner(tools=("t2",), guards=True, answers=True, delay=0.1)
     if interrupt:
         world.loop.before_step(step, lambda: interrupt(world))
     try:

@@ -214,6 +214,7 @@ async def test_an_honest_one_in_node_does_not_reach_the_defaults(tmp_path: Path)
         assert await it.call("t", do=code) == ("done", False)
 
 
+@pytest.mark.usefixtures("dialect")
 async def test_the_defaults_hold_for_every_extension_and_the_users_choice_decides(tmp_path: Path) -> None:
     chosen = Choices(limits=Limits(memory_mb=8192, open_files=100, file_size_mb=0), nice=9)
     limits = {"memory_mb": 1_000_000, "open_files": 80, "file_size_mb": 1}
@@ -289,6 +290,7 @@ def test_no_limit_is_blamed_for_anything_else(exit_: Exit | None) -> None:
     assert ALL.culprit(exit_, "Traceback (most recent call last):\nKeyError: 'memory'") == ""
 
 
+@pytest.mark.usefixtures("dialect")
 async def test_what_is_secret_stays_out_of_its_environment_and_its_log_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +314,7 @@ def grants(*names: str) -> Choices:
     return Choices(grants=tuple(f"env:{name}" for name in names))
 
 
+@pytest.mark.usefixtures("dialect")
 def test_hilts_own_keys_need_a_grant_by_name_also_where_all_else_is_granted(tmp_path: Path) -> None:
     hilt = Hilt(tmp_path, OLLAMA_API_KEY="own", SOME_TOKEN="granted")
     hilt.home.mkdir()

@@ -1,5 +1,6 @@
 """Commands, shortcuts, panels, progress and verdicts of extensions that are asked by method: the real hilt over rpc."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hilt.model.events import Failed, ToolProgressed
+from hilt.agent.questions import Reply
+from hilt.extensions.frames import extension as speaking
+from hilt.model.events import Failed, Notified, QuestionAsked, ToolProgressed
 from support.agent import calls, says
 from support.extending import extended
 from support.hilt_process import Hilt, Rpc, until
@@ -77,6 +80,37 @@ def test_a_command_asks_the_user_while_it_runs(tmp_path: Path) -> None:
         refused = rpc.response("input", id="f")
         assert not refused["success"] and "/fail" in refused["error"] and "out of order" in refused["error"]
         assert rpc.prompt("hello")[-1]["stop"] == "end"
+
+
+def consult(ask: Ask) -> Any:
+    chosen = ask.host("askUser", prompt="Which?", choices=["red", "blue"])["selected"]
+    ask.tell("notify", message=chosen)
+    return {"content": [{"type": "text", "text": chosen}]}
+
+
+@pytest.mark.usefixtures("dialect")
+async def test_a_user_who_thinks_longer_than_a_command_or_a_tool_may_take_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speaking, "COMMAND_PATIENCE", 0.2)
+    answers = {"command/execute": consult, "tool/execute": consult}
+    made = offering("x", TOOL, ("command", {"name": "ask"}), answers=answers, tool_timeout_ms=200)
+    async with extended(tmp_path, made, turns=[calls(("t", {})), says("ok")]) as it, asyncio.TaskGroup() as group:
+        await it.ready()
+
+        async def think(number: int) -> None:
+            await it.until(lambda: len(it.of(QuestionAsked)) > number, "the question")
+            late = asyncio.get_running_loop().time() + 0.5
+            await it.until(lambda: asyncio.get_running_loop().time() > late, "a long while")
+            it.questions.answer(it.of(QuestionAsked)[number].id, Reply(selected="blue"))
+
+        thinking = group.create_task(think(0))
+        await it.session.command("ask")
+        await thinking
+        await it.seen(Notified, message="blue")
+        group.create_task(think(1))
+        assert (await it.say()).text == "ok"
+        assert it.result() == "blue"
 
 
 # Shortcuts and panels

@@ -154,22 +154,27 @@ def test_what_an_answer_cost_is_what_the_extension_says_or_else_what_its_model_c
 
 
 def boast(ask: Ask) -> Any:
-    number = -(10**30) if ask.number else 10**30
-    return ask.message({"text": "said"}, usage={"inputTokens": number, "outputTokens": number, "cost": float(number)})
+    number = [10**30, -(10**30), 1_000_000][ask.number]
+    cost = float(number) if ask.number < 2 else 0
+    return ask.message({"text": "said"}, usage={"inputTokens": number, "outputTokens": number, "cost": cost})
 
 
 @pytest.mark.usefixtures("dialect")
 def test_no_answer_costs_less_than_nothing_or_more_than_can_be_written(hilt: Hilt) -> None:
-    own = ("provider", {"api": "mine", "models": [{"id": "m1"}]})
-    extension = written(hilt, own, answers={"provider/stream": boast})
+    models = [{"id": "m1", "cost": {"input": -7.0}}, {"id": "m2", "contextWindow": 10**30, "maxTokens": -5}]
+    extension = written(hilt, ("provider", {"api": "mine", "models": models}), answers={"provider/stream": boast})
     with hilt.rpc("--ext", str(extension), "--model", "mine/m1") as rpc:
         spent = []
-        for _ in range(2):
+        for _ in range(3):
             assert rpc.prompt("hi")[-1] == {"type": "done", "stop": "end"}
             rpc.rest()
-            spent.append(rpc.ask("get_state")["data"]["usage"])
-        assert spent[0] == spent[1] and 0 < spent[0]["input"] < 2**53 and 0 < spent[0]["cost_usd"] < 2**53
-        assert len(rpc.ask("get_messages")["data"]["messages"]) == 4
+            state = rpc.ask("get_state")["data"]
+            spent.append((state["usage"]["input"], state["usage"]["cost_usd"]))
+        large = next(model for model in rpc.ask("get_models")["data"]["models"] if model["id"] == "m2")
+        assert 0 < large["context_window"] < 2**53 and large["max_output"] == 0
+        tokens, cost = spent[0]
+        assert 0 < tokens < 2**53 and 0 < cost < 2**53
+        assert spent[1:] == [(tokens, cost), (tokens + 1_000_000, cost)]
 
 
 def go_on(ask: Ask) -> Any:
@@ -340,7 +345,7 @@ def test_a_provider_that_is_restarted_in_time_is_asked_again_in_the_same_turn(hi
 def flood(ask: Ask) -> Any:
     """As fast as it can, and says how far it is."""
     for number in range(100_000):
-        ask.say(f"{number:0100}")
+        ask.say(f"{number:040}")
         if number % 1000 == 0:
             ask.touch(f"at-{number}")
     ask.touch("through")
@@ -365,7 +370,7 @@ def test_a_flood_waits_for_a_reader_who_takes_a_rest_and_nothing_is_lost(hilt: H
         told = [json.loads(line) for line in process.stdout]
         assert process.wait(30) == 0
     text = "".join(line["delta"] for line in told if line["type"] == "text_delta")
-    assert text == "".join(f"{number:0100}" for number in range(100_000))
+    assert text == "".join(f"{number:040}" for number in range(100_000))
     assert peak < 150 * 1024, f"{peak} kB of memory"
 
 

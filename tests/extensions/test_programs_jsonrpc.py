@@ -195,7 +195,7 @@ def test_a_node_program_asks_the_user_from_within_a_tool(hilt: Hilt, program: Fl
     with hilt.rpc(*hilt.script(steps, says("done")), *program("node")) as rpc:
         rpc.event("ext_status", extension="weather", state="ready")
         rpc.send(type="shortcut", key="ctrl+w")
-        rpc.event("ext_notify", extension="weather", message="It is fine.")
+        rpc.event("ext_display", extension="weather", text="It is fine.")
         assert rpc.response("shortcut")["success"]
         rpc.send(type="prompt", message="go")
         question = rpc.event("ui_request", kind="ask", extension="weather")

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,17 @@ from hilt.extensions.agent import Program
 from hilt.model.content import text_of
 from hilt.model.contributions import Invocation
 from hilt.model.events import ExtensionChanged
-from hilt.model.extensions import Reloaded
+from hilt.model.extensions import Dialect, Reloaded
 from hilt.packages.discovery import Found
 from hilt.transport.launch import Spec
 from hilt.transport.process import started
-from support.extending import CHAOS, Extended, Made, chaos, extended, tool
+from support import extending
+from support.extending import CHAOS, FRAMES_ONLY, JSONRPC_ONLY, Extended, Made, chaos, extended, tool
 from support.hilt_process import Hilt, Rpc
 from support.leftovers import nothing_left
 from transport.children import our_children, runs
+
+pytestmark = pytest.mark.usefixtures("dialect")
 
 
 async def reload(it: Extended, name: str = "") -> Reloaded:
@@ -113,7 +118,7 @@ async def test_one_that_nobody_knows_cannot_be_reloaded_and_those_there_are_are_
 
 
 def broken_manifest(folder: Path) -> None:
-    (folder / "extension.json").write_text('{"name": "t", "exec": ')
+    manifest(folder).write_text('{"name": "t", "exec": ')
 
 
 def wrong_manifest(folder: Path) -> None:
@@ -121,21 +126,32 @@ def wrong_manifest(folder: Path) -> None:
 
 
 def no_program(folder: Path) -> None:
-    rewrite(folder, exec="./nowhere")
+    rewrite(folder, **{PROGRAM[extending.SPOKEN]: "./nowhere"})
 
 
 def dies(folder: Path) -> None:
-    (folder / "chaos.json").write_text('["log:half a program", "exit:4"]')
+    script(folder, "log:half a program", "exit:4")
 
 
 def mute(folder: Path) -> None:
-    (folder / "chaos.json").write_text('["hang"]')
+    script(folder, "hang")
     rewrite(folder, start_timeout_ms=200)
 
 
+PROGRAM = {"frames": "exec", "jsonrpc": "runtime"}
+
+
+def manifest(folder: Path) -> Path:
+    return folder / {"frames": "extension.json", "jsonrpc": "manifest.yaml"}[extending.SPOKEN]
+
+
 def rewrite(folder: Path, **fields: Any) -> None:
-    manifest = json.loads((folder / "extension.json").read_text())
-    (folder / "extension.json").write_text(json.dumps({**manifest, **fields}))
+    members = json.loads(manifest(folder).read_text())
+    manifest(folder).write_text(json.dumps({**members, **fields}))
+
+
+def script(folder: Path, *items: Any) -> None:
+    (folder / "chaos.json").write_text(chaos("t", *items).files["chaos.json"])
 
 
 @pytest.mark.parametrize(
@@ -149,8 +165,11 @@ def rewrite(folder: Path, **fields: Any) -> None:
     ],
 )
 async def test_one_that_cannot_be_loaded_anew_goes_on_as_it_was_and_says_why(
-    tmp_path: Path, spoil: Callable[[Path], None], reason: str
+    tmp_path: Path, dialect: Dialect, spoil: Callable[[Path], None], reason: str
 ) -> None:
+    if dialect == "jsonrpc":
+        said = {"its hello": "its answer to initialize", "say hello": "answer initialize", "not JSON": "not YAML"}
+        reason = reduce(lambda text, words: text.replace(*words), said.items(), reason)
     async with nothing_left(), extended(tmp_path, answering("first", stop_grace_ms=200), tool("well")) as it:
         await it.ready()
         old = pid(it)
@@ -181,12 +200,13 @@ async def test_one_that_was_renamed_goes_on_until_all_are_reloaded_and_is_then_a
         await it.until(lambda: not runs(old), "the end of the old one")
 
 
-async def test_one_that_failed_and_fails_again_says_the_new_reason(tmp_path: Path) -> None:
+async def test_one_that_failed_and_fails_again_says_the_new_reason(tmp_path: Path, dialect: Dialect) -> None:
     folder = tmp_path / "extensions" / "t"
     async with nothing_left(), extended(tmp_path, chaos("t", "exit:1"), tool("well")) as it:
         assert "exited with code 1" in (await it.state("t", "failed")).reason
-        (folder / "chaos.json").write_text('["exit:2"]')
-        assert "t: exited with code 2 before its hello" in (await reload(it, "t")).problems[0]
+        script(folder, "exit:2")
+        before = {"frames": "its hello", "jsonrpc": "its answer to initialize"}[dialect]
+        assert f"t: exited with code 2 before {before}" in (await reload(it, "t")).problems[0]
         assert it.status("t").state == "failed" and "exited with code 2" in it.status("t").reason
         answering("at last").write(tmp_path / "extensions")
         assert (await reload(it, "t")).problems == ()
@@ -202,7 +222,7 @@ async def test_one_that_dies_while_its_successor_fails_is_not_said_to_go_on_and_
     async with nothing_left(), extended(tmp_path, made) as it:
         await it.ready()
         old = pid(it)
-        (folder / "chaos.json").write_text('["touch:second", "wait_for:go", "exit:4"]')
+        script(folder, "touch:second", "wait_for:go", "exit:4")
         async with asyncio.TaskGroup() as group:
             reloading = group.create_task(reload(it, "t"))
             await it.until((folder / "second").exists, "a second process")
@@ -433,6 +453,36 @@ def compiled(folder: Path) -> Path:
 # Watching, with the whole program
 
 
+@JSONRPC_ONLY
+def test_watching_sees_an_entry_in_a_directory_below_and_reads_the_manifest_again(tmp_path: Path) -> None:
+    def saying(word: str, **manifest: Any) -> Path:
+        made = tool("t", {"on": "tool_call", "match": {"args": {}}, "do": f"answer:{word}"}, **manifest)
+        # What it does is in its entry, so that this is what changes.
+        command = shlex.join([sys.executable, "-I", "-S", str(CHAOS), made.files.pop("chaos.json")])
+        made.files = {"lib/run.sh": f"exec {command}\n"}
+        made.manifest["entry"] = "lib/run.sh"
+        return made.write(tmp_path / "extensions")
+
+    folder = saying("first")
+    hilt = Hilt(tmp_path)
+    with hilt.rpc("--provider", "demo", "--ext", str(folder), "--watch-ext") as rpc:
+        rpc.event("ext_status", extension="t", state="ready")
+        assert answer(rpc) == "first"
+        (folder / "lib" / "run.sh").write_text("exit 64\n")
+        told = rpc.event("notice", level="warn")["message"]
+        assert told.startswith("t: exited with code 64") and "the one that was running goes on" in told
+        assert answer(rpc) == "first"
+        saying("second")
+        assert "t changed on disk and was reloaded" in rpc.event("notice", level="info")["message"]
+        assert answer(rpc) == "second"
+        saying("second", version="9")
+        rpc.event("notice", level="info")
+        [status] = rpc.ask("extensions")["data"]["extensions"]
+        assert status["version"] == "9"
+        assert rpc.close() == 0
+
+
+@FRAMES_ONLY
 def test_watching_reloads_what_changes_on_disk_and_keeps_the_old_while_it_is_broken(tmp_path: Path) -> None:
     def saying(word: str, script: str) -> Made:
         """What its command line names is watched, so that is named a second time."""

@@ -98,6 +98,14 @@ async def test_a_tool_that_fails_is_an_answer_and_says_the_code_and_the_hint_whe
     assert (told["errorCode"], told["errorHint"]) == ("E_X", "try b")
 
 
+async def test_a_code_that_is_no_text_is_not_passed_on_and_a_result_too_long_for_that_says_that_it_was_cut() -> None:
+    served = Served(World(output=ToolOutput((Text("x" * 300_000),), details={"error_code": 7})))
+    served.world.offer(Tool("act", "", {}, unused))
+    told = await served.ask("executeTool", {"name": "act"})
+    assert "errorCode" not in told
+    assert len(told["content"][0]["text"]) == 256 * 1024 and "left out" in told["content"][1]["text"]
+
+
 async def test_an_image_of_a_tool_is_passed_on() -> None:
     served = Served(World(output=ToolOutput((Image("image/png", b"\x89PNG"),))))
     served.world.offer(Tool("act", "", {}, unused))
@@ -286,7 +294,7 @@ async def test_compaction_is_asked_for_and_counted() -> None:
     assert await served.ask("triggerCompact") == {"before": 9, "after": 3}
     assert await served.ask("toggleStepMode") == {"on": True}
     assert await served.ask("waitForIdle", None) == {}
-    assert served.world.done == [("compact", "t"), ("toggle_step", "t"), ("idle",)]
+    assert served.world.done == [("compact",), ("toggle_step", "t"), ("idle",)]
 
 
 # Sessions
@@ -314,7 +322,7 @@ async def test_what_changes_the_session_is_done_and_answered_with_nothing() -> N
     ):
         assert await served.ask(method, params) == {}
     assert served.world.done == [
-        ("load", "/s", "t"),
+        ("load", "/s"),
         ("set_title", "T"),
         ("append_entry", "ext:k", {"a": [1]}, "t"),
         ("append_message", "assistant", "c", "t"),

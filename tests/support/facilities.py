@@ -125,8 +125,8 @@ class _Conversation(_Port):
     async def idle(self) -> None:
         await self.world.do("idle")
 
-    async def compact(self, source: str) -> Compacted:
-        await self.world.do("compact", source)
+    async def compact(self) -> Compacted:
+        await self.world.do("compact")
         return Compacted(9, 3)
 
     def has_compactor(self) -> bool:
@@ -142,11 +142,11 @@ class _Sessions(_Port):
         await self.world.do("list sessions")
         return (SessionRow("s1", "A title", "/p", WHEN, "/s/s1.jsonl", "s0"),)
 
-    async def load(self, path: str, source: str) -> None:
-        await self.world.do("load", path, source)
+    async def load(self, path: str) -> None:
+        await self.world.do("load", path)
 
-    async def fork(self, source: str) -> Forked:
-        await self.world.do("fork", source)
+    async def fork(self) -> Forked:
+        await self.world.do("fork")
         return Forked("s1", 4)
 
     def title(self) -> str:

@@ -19,13 +19,15 @@ from signal import SIGKILL
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from hilt.errors import HiltError, StartError
-from hilt.packages.manifest import MANIFEST
+from hilt.model.extensions import Dialect
+from hilt.packages.manifest import MANIFEST, YAML_MANIFEST
 from hilt.transport.channels import Bounds, Channel
 from hilt.transport.launch import Spec
 from hilt.transport.lines import TooLong
 from hilt.transport.memory import MemoryPipe, VirtualLoop
 from hilt.transport.process import Exit
 from support.agent import echo, tool
+from support.chaos import Frames, JsonRpc, usual_result
 from support.extending import Extended, extended
 
 BOUNDS = Bounds(events=4096)
@@ -79,6 +81,8 @@ class Manner:
     verdict: Literal["allow", "block", "rewrite", "none"] = "allow"
     stubborn: bool = False
     """It does not end when it is told to."""
+    dialect: Dialect = "frames"
+    """As its manifest says. What a puppet says and hears is told in frames, whatever goes through the pipes."""
 
 
 class Puppet:
@@ -90,6 +94,7 @@ class Puppet:
         self.grace = grace
         self.pid = number
         self.manner = stage.manner(name)
+        self._tongue = JsonRpc() if self.manner.dialect == "jsonrpc" else Frames()
         there, back = MemoryPipe(CAPACITY), MemoryPipe(ROOM)
         self.channel = Channel(back.source, there.sink, BOUNDS)
         self._ears, self._mouth = Channel(there.source, back.sink), back.sink
@@ -146,7 +151,7 @@ class Puppet:
     # What its channel tells
 
     def line(self, line: bytes) -> None:
-        frame = json.loads(line)
+        frame = self._tongue.heard(json.loads(line))
         self.heard.append(Said(self.stage.now(), frame))
         self._react(frame)
 
@@ -180,7 +185,7 @@ class Puppet:
         if not self.alive or self.output_closed:
             return False
         self.said.append(Said(self.stage.now(), frame))
-        line = json.dumps(frame).encode() + b"\n"
+        line = b"".join(line.encode() + b"\n" for line in self._tongue.written(json.dumps(frame)))
         try:
             # Like a write of the system: what is in the pipe is there, whatever becomes of the writer.
             assert self._mouth.write(line) == len(line)
@@ -193,9 +198,10 @@ class Puppet:
         if self.manner.greeting == "dies":
             self.die(Exit(3), "I will not")
         elif self.manner.greeting != "mute":
-            self.introduce()
+            if self.manner.dialect == "frames":
+                self.introduce()
             self.register()
-            if self.manner.greeting == "well":
+            if self.manner.greeting == "well" and self.manner.dialect == "frames":
                 self.say("ready")
 
     def introduce(self) -> None:
@@ -260,6 +266,10 @@ class Puppet:
                 self._after_a_while(self.answer, frame)
             case "event_intercept":
                 self._after_a_while(self._judge, frame)
+            case "initialize" if self.manner.greeting == "well":
+                self.say("ready")
+            case "ext_request":
+                self.say("ext_response", id=frame["id"], result=usual_result(frame["method"], frame["params"], ""))
             case _:
                 pass
 
@@ -459,7 +469,10 @@ class World:
         """Put it on the disk. None makes it unusable."""
         directory = self.folder / "user" / name
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / MANIFEST).write_text(json.dumps({"name": name, "exec": "./run", **manifest} if manifest else []))
+        frames = self.stage.manner(name).dialect == "frames"
+        program = {"exec": "./run"} if frames else {"runtime": "./run", "pipes": "fd"}
+        file = directory / (MANIFEST if frames else YAML_MANIFEST)
+        file.write_text(json.dumps({"name": name, **program, **manifest} if manifest else []))
         self.disk[name] = manifest
 
     def remove(self, name: str) -> None:

@@ -10,6 +10,7 @@ from hilt.wire import frames_answers as answers
 from hilt.wire.frames import decode
 from hilt.wire.frames_answers import CommandAnswer, CommandFailed
 from hilt.wire.frames_types import CommandResponse, EventInterceptResponse
+from hilt.wire.limits import SYSTEM_PROMPT_LIMIT
 from hilt.wire.line import Malformed
 
 
@@ -80,7 +81,7 @@ def test_rewritten_arguments_nobody_can_use_are_malformed_rather_than_allowed(ar
 
 
 def test_a_system_prompt_is_taken_up_to_the_limit_and_not_beyond() -> None:
-    largest = "é" * (answers.SYSTEM_PROMPT_LIMIT // 2)
+    largest = "é" * (SYSTEM_PROMPT_LIMIT // 2)
     assert answers.verdict(EventInterceptResponse("1", system_prompt=largest), "before_agent_start") == SystemPrompt(
         largest
     )

@@ -11,9 +11,8 @@ from hilt.model.content import Image, ResultBlock, Text
 from hilt.model.contributions import Finished, ToolOutput
 from hilt.wire.jsonrpc import request
 from hilt.wire.jsonrpc_reading import shaped
-from hilt.wire.jsonrpc_results import after_output, after_params, execute_result, tool_output
-from hilt.wire.jsonrpc_services import ExecuteToolResult
-from hilt.wire.jsonrpc_types import Block, InterceptorAfterResult, ToolExecuteResult
+from hilt.wire.jsonrpc_results import after_output, after_params, tool_output
+from hilt.wire.jsonrpc_types import InterceptorAfterResult, ToolExecuteResult
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 ENCODED = base64.b64encode(PNG).decode()
@@ -83,20 +82,6 @@ def test_an_image_nobody_can_show_is_an_error() -> None:
 
 def test_an_answer_without_content_is_said_to_be_one() -> None:
     assert output({"content": None}) == ToolOutput((Text("(extension returned no content)"),))
-
-
-def test_an_extension_gets_the_result_of_a_tool_with_its_code() -> None:
-    coded = output(text("boom", errorCode="TIMEOUT", errorHint="h"))
-    assert execute_result(coded) == ExecuteToolResult(
-        (Block("text", "[error:TIMEOUT] boom\nhint: h"),), is_error=True, error_code="TIMEOUT", error_hint="h"
-    )
-    image = ToolOutput((Image("image/png", PNG),), details={"error_code": 7})
-    assert execute_result(image) == ExecuteToolResult((Block("image", data=ENCODED, mime="image/png"),))
-
-
-def test_a_result_too_long_to_be_passed_on_says_that_it_was_cut() -> None:
-    blocks = execute_result(ToolOutput((Text("x" * 300_000),))).content
-    assert len(blocks[0].text) == 256 * 1024 and "left out" in blocks[1].text
 
 
 # After-interceptors

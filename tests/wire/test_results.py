@@ -8,6 +8,7 @@ from msgspec import Raw
 from hilt.model.content import Image, ResultBlock, Text
 from hilt.model.contributions import ToolOutput
 from hilt.wire import frames_results as results
+from hilt.wire import limits
 from hilt.wire.frames import encode
 from hilt.wire.frames_types import Block, ToolResult
 from hilt.wire.line import LINE_LIMIT
@@ -58,9 +59,9 @@ def test_an_image_of_a_kind_models_do_not_take_becomes_an_error() -> None:
 
 
 def test_an_image_is_taken_up_to_the_limit_and_not_beyond() -> None:
-    largest = output(image(base64.b64encode(bytes(results.IMAGE_LIMIT)).decode()))
+    largest = output(image(base64.b64encode(bytes(limits.IMAGE_LIMIT)).decode()))
     assert not largest.is_error
-    larger = output(image(base64.b64encode(bytes(results.IMAGE_LIMIT + 1)).decode()))
+    larger = output(image(base64.b64encode(bytes(limits.IMAGE_LIMIT + 1)).decode()))
     assert larger.is_error
     assert isinstance(larger.content[0], Text) and "5,000,001" in larger.content[0].text
 
@@ -71,8 +72,8 @@ def test_an_unknown_kind_of_block_is_named() -> None:
 
 
 def test_more_blocks_than_the_limit_are_left_out_and_counted() -> None:
-    answer = output(*[Block("text", "x")] * (results.BLOCK_LIMIT + 5))
-    assert len(answer.content) == results.BLOCK_LIMIT + 1
+    answer = output(*[Block("text", "x")] * (limits.BLOCK_LIMIT + 5))
+    assert len(answer.content) == limits.BLOCK_LIMIT + 1
     assert answer.content[-1] == Text("[5 more blocks from extension ext were left out]")
 
 
@@ -99,28 +100,28 @@ def test_a_result_for_a_calling_extension_keeps_its_blocks() -> None:
 @pytest.mark.parametrize(
     ("content", "kept"),
     [
-        ((Text("x" * results.RELAY_LIMIT),), results.RELAY_LIMIT),
-        ((Text("x" * (results.RELAY_LIMIT + 1)),), results.RELAY_LIMIT),
-        ((Text("y" + "é" * results.RELAY_LIMIT),), results.RELAY_LIMIT - 1),
-        ((Text("x" * (results.RELAY_LIMIT - 4)), Image("image/png", b"123456"), Text("ab")), results.RELAY_LIMIT - 2),
-        ((Text("x" * results.RELAY_LIMIT), Text("more"), Text("")), results.RELAY_LIMIT),
+        ((Text("x" * limits.RELAY_LIMIT),), limits.RELAY_LIMIT),
+        ((Text("x" * (limits.RELAY_LIMIT + 1)),), limits.RELAY_LIMIT),
+        ((Text("y" + "é" * limits.RELAY_LIMIT),), limits.RELAY_LIMIT - 1),
+        ((Text("x" * (limits.RELAY_LIMIT - 4)), Image("image/png", b"123456"), Text("ab")), limits.RELAY_LIMIT - 2),
+        ((Text("x" * limits.RELAY_LIMIT), Text("more"), Text("")), limits.RELAY_LIMIT),
     ],
 )
 def test_a_long_result_is_cut_for_extensions_and_says_so(content: tuple[ResultBlock, ...], kept: int) -> None:
     frame = results.call_result("7", "read", ToolOutput(content))
     assert sum(len(block.text.encode()) for block in frame.content) == kept
-    assert frame.truncated == (content != (Text("x" * results.RELAY_LIMIT),))
+    assert frame.truncated == (content != (Text("x" * limits.RELAY_LIMIT),))
 
 
 def test_a_result_of_many_blocks_is_cut_for_extensions_and_says_so() -> None:
-    whole = results.result_summary([Text("x")] * results.RELAY_BLOCKS, is_error=False)
-    assert (len(whole.content), whole.truncated) == (results.RELAY_BLOCKS, False)
-    cut = results.result_summary([Text("x")] * (results.RELAY_BLOCKS + 1), is_error=True)
-    assert (len(cut.content), cut.truncated, cut.is_error) == (results.RELAY_BLOCKS, True, True)
+    whole = results.result_summary([Text("x")] * limits.RELAY_BLOCKS, is_error=False)
+    assert (len(whole.content), whole.truncated) == (limits.RELAY_BLOCKS, False)
+    cut = results.result_summary([Text("x")] * (limits.RELAY_BLOCKS + 1), is_error=True)
+    assert (len(cut.content), cut.truncated, cut.is_error) == (limits.RELAY_BLOCKS, True, True)
 
 
 def test_even_text_that_needs_an_escape_for_each_byte_fits_a_line() -> None:
-    frame = results.call_result("7", "read", ToolOutput((Text("\x01" * results.RELAY_LIMIT * 2),)))
+    frame = results.call_result("7", "read", ToolOutput((Text("\x01" * limits.RELAY_LIMIT * 2),)))
     assert len(encode(frame)) < LINE_LIMIT
 
 

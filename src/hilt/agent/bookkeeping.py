@@ -22,13 +22,13 @@ class Bookkeeping:
     # Which one
 
     async def list(self) -> tuple[SessionRow, ...]:
-        found = await asyncio.to_thread(self._journal.store.list)
+        found = await asyncio.to_thread(self._journal.require_store().list)
         return tuple(SessionRow(one.id, one.title, one.cwd, one.created, str(one.path), one.parent) for one in found)
 
-    async def load(self, path: str, source: str) -> None:  # noqa: ARG002 - nobody is treated differently
+    async def load(self, path: str) -> None:
         await moving.load(self._session, path)
 
-    async def fork(self, source: str) -> Forked:  # noqa: ARG002 - nobody is treated differently
+    async def fork(self) -> Forked:
         return await moving.fork(self._session)
 
     def title(self) -> str:

@@ -40,7 +40,7 @@ class Conversing:
     async def idle(self) -> None:
         await self._session.idle()
 
-    async def compact(self, source: str) -> Compacted:  # noqa: ARG002 - nobody is treated differently
+    async def compact(self) -> Compacted:
         turn = _Turn(self._session)
         job = await self._session.compact(turn)
         try:

@@ -8,7 +8,7 @@ class Deadlines(Struct, frozen=True):
 
     transformer: float = 30.0
     hook: float = 5.0
-    result: float = 5.0
+    result: float = 30.0
     compactor: float = 30.0
     command: float = 2.0
     """For one that waited for its turn: then what waits behind it goes on. It may be waiting for just that."""

@@ -5,14 +5,15 @@ contributions' business; what a change must fit is said by whoever asks.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, assert_never
 
 from msgspec import Struct, field, structs
 
 from hilt.agent.deadlines import Deadlines
 from hilt.agent.permissions import Permissions
-from hilt.errors import ExtensionError
+from hilt.errors import ExtensionError, FrameError, LineTooLong
 from hilt.model.contributions import Asked, Effect
 from hilt.model.events import Decided, Deciding, Event, Intercepted, Noticed
 from hilt.model.verdicts import (
@@ -162,18 +163,37 @@ class _Hearing:
             if asked.settled:  # one that has come in time counts, whenever it is looked at
                 verdict = await asked
             else:
-                async with asyncio.timeout_at(self._deadline):
-                    verdict = await asked
+                async with asyncio.timeout_at(self._deadline) as limit:
+                    with self._prolonged(limit, asked):
+                        verdict = await asked
             self._elapsed = asked.elapsed
         except TimeoutError:
             self._elapsed = self._loop.time() - self._begun
             self._fail(index, "the time for all guards together is over")
         except ExtensionError as error:
             self._elapsed = asked.elapsed
-            self._fail(index, error.message)
+            self._fail(index, error.message, asked=not isinstance(error.__cause__, FrameError | LineTooLong))
         self._asked[index] = None
         self._unheard.remove(index)
         return verdict
+
+    @contextmanager
+    def _prolonged(self, limit: asyncio.Timeout, asked: Asked) -> Iterator[None]:
+        """The time for all does not pass while the user is asked, who may take as long as they like."""
+        alarm: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal alarm
+            if asked.asks_user:
+                self._deadline = self._loop.time() + _BUDGET
+                limit.reschedule(self._deadline)
+                alarm = self._loop.call_at(self._deadline - _MARGIN, look)
+
+        alarm = self._loop.call_at(self._deadline - _MARGIN, look)
+        try:
+            yield
+        finally:
+            alarm.cancel()
 
     def _count(self, index: int, verdict: Verdict) -> bool:
         """Take one verdict into account. True when it changed the question."""
@@ -219,12 +239,15 @@ class _Hearing:
         self._blocked = (self._owned[index].owner, reason)
         self._decide(index, "suppress" if self.question.event == "assistant_message" else "block", reason)
 
-    def _fail(self, index: int, why: str) -> None:
+    def _fail(self, index: int, why: str, *, asked: bool = True) -> None:
         owned = self._owned[index]
         applied = self._policy(owned)
+        if not asked and applied == "allow" and self.question.event == "tool_call":
+            # Or whoever wants to get past a guard need only make a call too large for it to be asked about.
+            applied = "block"
         self._decide(index, "fail", why, applied=applied)
         if applied == "block":
-            nobody = "" if self._demanded(owned) == "block" else ", and there is nobody to ask"
+            nobody = ", and there is nobody to ask" if asked and self._demanded(owned) != "block" else ""
             self._blocked = (owned.owner, f"refused, because guard {owned.owner} gave no verdict{nobody}: {why}")
         elif applied == "ask":
             self._unsure.append(f"{owned.owner}: {why}")

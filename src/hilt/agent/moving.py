@@ -36,8 +36,8 @@ async def load(session: "Session", wanted: str) -> None:
 async def fork(session: "Session") -> Forked:
     """The copy is made when the turn that runs has ended, and holds all of it. Raises `SessionError`."""
     journal = session.parts.journal
+    journal.require_store()  # there may be none, which is better known now
     forked = Forked(journal.log.meta.id, len(session.transcript.messages))
-    journal.store  # noqa: B018 - there may be none, which is better known now
 
     async def move() -> None:
         await _go_on(session, lambda: journal.open(journal.fork()))

@@ -4,7 +4,7 @@ A tool that ran has run: whatever goes wrong here, there is a result. Who change
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from msgspec import Struct, field, structs
 
@@ -15,17 +15,24 @@ from hilt.model.events import Noticed
 from hilt.registry.snapshot import Owned
 from hilt.sessions.records import NoteRecord
 
+_IMPATIENCE = 1.0
+
 
 class Review(Struct):
     """Of one result. What has been decided so far counts, also when the rest is cancelled."""
 
     finished: Finished
     changed_by: list[str] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
     """Owners, and why they had no say."""
 
-    async def hear(self, owned: Sequence[Owned[ResultInterceptor]], seconds: float) -> None:
+    async def hear(
+        self, owned: Sequence[Owned[ResultInterceptor]], patience: float, failing: Container[str] = ()
+    ) -> None:
+        """Each has so many seconds, for it may ask a model; hardly any if it is among those that failed before."""
         for one in owned:
+            seconds = min(patience, _IMPATIENCE) if one.owner in failing else patience
             try:
                 async with asyncio.timeout(seconds):
                     self._take(one.owner, await one.offer.after(self.finished))
@@ -35,6 +42,7 @@ class Review(Struct):
                 self.failed.append((one.owner, error.message))
 
     def _take(self, owner: str, output: ToolOutput) -> None:
+        self.answered.append(owner)
         if output != self.finished.output:
             self.finished = structs.replace(self.finished, output=output)
             self.changed_by.append(owner)
@@ -46,6 +54,7 @@ class Review(Struct):
             bench.journal.append(NoteRecord("result_changed", {**about, "by": self.changed_by, "original": original}))
         for owner, why in self.failed:
             bench.journal.append(NoteRecord("result_unchecked", {**about, "extension": owner, "reason": why}))
+        bench.complained.difference_update(self.answered)
         for owner, why in self.failed:
             if owner not in bench.complained:
                 bench.complained.add(owner)

@@ -250,7 +250,7 @@ async def _reviewed(call: ToolCall, output: ToolOutput, desk: Desk) -> Ran:
     review = Review(Finished(call.id, call.name, output))
     try:
         with desk.stop.here():
-            await review.hear(owned, desk.bench.deadlines.result)
+            await review.hear(owned, desk.bench.deadlines.result, desk.bench.complained)
     except Stopped:
         pass
     await review.publish(output, desk.bench)

@@ -22,6 +22,7 @@ from hilt.extensions.peer import Id, Peer, Pending, Purpose, Tongue
 from hilt.extensions.progress import Progress
 from hilt.extensions.recollection import Recollection
 from hilt.extensions.registrations import Registrations
+from hilt.extensions.results import brief
 from hilt.extensions.switches import Switches
 from hilt.model.actions import Action
 from hilt.model.contributions import Contribution, Invocation, ToolOutput
@@ -43,8 +44,6 @@ _REQUESTS = 4096
 _TOLD = 20
 """Mistakes of one process that the user is told of; the log has more of them."""
 _LOGGED = 200
-_REASON = 10_000
-"""Characters of why something failed: the model reads them, and so does the user."""
 
 
 class Keeper(Protocol):
@@ -270,7 +269,7 @@ class Extension(ABC):
         hint = f"\n{error.hint}" if error.hint else ""
         return ToolOutput.of(f"extension {self.name}/{tool} failed: {error.message}{hint}", is_error=True, **details)
 
-    def permit(self, action: Action, shown: str) -> Action:
+    def allowed_action(self, action: Action, shown: str) -> Action:
         """What a command or a shortcut came to, if it may have that done. Raises `ExtensionFailure`."""
         if refusal := self.capabilities.refusal(*needed_to_do(action)):
             self.note(refusal)
@@ -278,9 +277,8 @@ class Extension(ABC):
         return action
 
     def failure(self, message: str, code: int) -> ExtensionFailure:
-        """It answered that it failed: in its own words, of which there may be a whole line."""
-        told = message if len(message) <= _REASON else f"{message[:_REASON]}…"
-        return ExtensionFailure(self.name, told or f"error {code}")
+        """It answered that it failed."""
+        return ExtensionFailure(self.name, brief(message) or f"error {code}")
 
     def intercept(self, question: Question, name: str, patience: float, tally: Tally) -> "Asked":
         """Ask now; await the answer later."""
@@ -416,6 +414,9 @@ class Extension(ABC):
     def hopeless(self, reason: str) -> None:
         self.fail(reason)
 
+    def asks_user(self) -> bool:
+        return self.methods.serving.asks_user
+
     def report(self, mistake: str, example: str = "") -> None:
         """Something it did wrong that costs nobody else anything. The user is told once however often it happens."""
         self.note(f"{mistake}{example}")
@@ -475,6 +476,10 @@ class Asked:
     @property
     def settled(self) -> bool:
         return self._pending.future.done()
+
+    @property
+    def asks_user(self) -> bool:
+        return self._extension.asks_user()
 
     @property
     def elapsed(self) -> float:

@@ -135,6 +135,7 @@ class _Never:
     """No answer will come, and it is known why."""
 
     settled = True
+    asks_user = False
     elapsed = 0.0
 
     def __init__(self, error: ExtensionError) -> None:
@@ -152,6 +153,7 @@ class _Later:
     """Asked once there is a process to ask."""
 
     settled = False
+    asks_user = False
 
     def __init__(self, guards: Guards, question: Question, name: str) -> None:
         self._guards = guards

@@ -24,7 +24,6 @@ from hilt.packages.discovery import Discovery, Found, Problem, Untrusted
 from hilt.packages.manifest import MANIFESTS
 from hilt.packages.members import shown
 from hilt.registry.registry import Registry
-from hilt.wire.frames_events import session_end
 
 _CONSENT = "`hilt ext trust` shows what would run and asks; --trust trusts it for one run"
 _HEARING = 1.0
@@ -285,8 +284,7 @@ class ExtensionHost:
     async def _stop(self) -> None:
         """All at once: the slowest decides how long it takes."""
         self._closing = True
-        self._fanout.note(session_end("shutdown"))
-        self._fanout.flush()
+        self._fanout.end()
         for watcher in self._watchers:
             watcher.cancel()
         for supervisor in self._supervisors.values():

@@ -105,6 +105,9 @@ class Listener(Protocol):
     def hopeless(self, reason: str) -> None:
         """It should be ended."""
 
+    def asks_user(self) -> bool:
+        """Whether a question of its own is before the user."""
+
 
 class Peer:
     def __init__(self, name: str, channel: Channel, listener: Listener, tongue: Tongue) -> None:
@@ -296,6 +299,12 @@ class Peer:
     def _ring(self) -> None:
         now = self._loop.time()
         for pending in [pending for pending in self._pending.values() if pending.deadline <= now]:
+            if pending.purpose in ("call", "command", "verdict") and self._listener.asks_user():
+                # The user takes as long as they like, and may be asked on behalf of this very call, or whether to
+                # allow it.
+                pending.deadline = now + pending.patience
+                pending.limit = max(pending.limit, pending.deadline)
+                continue
             del self._pending[pending.id]
             self._remember(pending)
             message = f"timeout waiting for {self._name}/{pending.what} ({now - pending.asked:.3g} s)"

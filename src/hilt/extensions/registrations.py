@@ -1,7 +1,7 @@
 """What one process of an extension has registered, and what of that is acceptable: sound, permitted, switched on, and
 without anything that cannot be seen."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
@@ -10,6 +10,16 @@ from msgspec import UNSET, Struct
 
 from hilt.extensions.capabilities import WRITE, Capabilities, needed_to_hear, needed_to_offer
 from hilt.extensions.descriptions import cleaned, cleaned_schema, hides, schema_problem, without_nulls
+from hilt.extensions.offered import (
+    EXPOSURES,
+    OfferedCommand,
+    OfferedSection,
+    OfferedShortcut,
+    OfferedTool,
+    command_problem,
+    shortcut_problem,
+    tool_problem,
+)
 from hilt.extensions.switches import Switches
 from hilt.model.actions import Action
 from hilt.model.contributions import (
@@ -29,8 +39,6 @@ from hilt.model.contributions import (
     ToolOutput,
 )
 from hilt.model.verdicts import Interceptable
-from hilt.wire.frames_limits import EXPOSURES, command_problem, register_problem, tool_problem
-from hilt.wire.frames_types import Register, RegisterCommand, RegisterTool, Subscribe
 from hilt.wire.freeform import unpack_object
 
 INTERCEPTABLE: tuple[Interceptable, ...] = ("tool_call", "turn_start", "assistant_message", "before_agent_start")
@@ -40,8 +48,6 @@ _SHORTCUTS = 64
 _EVENTS = 64
 _HINT = 2048
 """Characters."""
-
-
 _WATCHES = 64
 _OFFERS = 16
 """Of each of the other kinds."""
@@ -136,58 +142,52 @@ class Registrations:
             *self._offers.values(),
         )
 
-    def tool(
-        self,
-        frame: RegisterTool,
-        *,
-        hint: str = "",
-        invoke: Callable[[Invocation], Awaitable[ToolOutput]] | None = None,
-    ) -> str | None:
-        if problem := tool_problem(frame, len(self._tools.keys() - {frame.name})):
+    def tool(self, offered: OfferedTool) -> str | None:
+        if problem := tool_problem(offered, len(self._tools.keys() - {offered.name})):
             return problem
-        schema = _schema(frame)
+        schema = _schema(offered)
         if problem := schema_problem(schema):
-            return f"tool {frame.name}: {problem}"
-        if self._switches.off("tool", frame.name):
+            return f"tool {offered.name}: {problem}"
+        if self._switches.off("tool", offered.name):
             return None
         schema = without_nulls(schema)
         visible = cleaned_schema(schema)
         if visible != schema:
-            self._report(_taken_out(f"the schema of tool {frame.name}"))
-        self._tools[frame.name] = Tool(
-            frame.name,
-            self._visible(frame.description, f"the description of tool {frame.name}"),
+            self._report(_taken_out(f"the schema of tool {offered.name}"))
+        self._tools[offered.name] = Tool(
+            offered.name,
+            self._visible(offered.description, f"the description of tool {offered.name}"),
             visible,
-            invoke or partial(self._callee.call_tool, frame.name, interactive=frame.interactive),
+            partial(self._callee.call_tool, offered.name, interactive=offered.interactive, detached=offered.detached),
             Effect.EXECUTE,
-            exposure=_exposure(frame),
-            interactive=frame.interactive,
-            instructions=self._visible(_instructions(frame), f"the instructions of tool {frame.name}"),
-            hint=self._visible(hint[:_HINT], f"the hint of tool {frame.name}"),
+            exposure=_exposure(offered),
+            interactive=offered.interactive,
+            instructions=self._visible(_instructions(offered), f"the instructions of tool {offered.name}"),
+            hint=self._visible(offered.hint[:_HINT], f"the hint of tool {offered.name}"),
         )
         return None
 
-    def command(self, frame: RegisterCommand, *, immediate: bool = True) -> str | None:
-        key = frame.name.lower()
-        if problem := command_problem(frame, len(self._commands.keys() - {key})):
+    def command(self, offered: OfferedCommand) -> str | None:
+        key = offered.name.lower()
+        if problem := command_problem(offered, len(self._commands.keys() - {key})):
             return problem
-        if hides(frame.name):
-            return f"command name {frame.name!a} has invisible characters"
+        if hides(offered.name):
+            return f"command name {offered.name!a} has invisible characters"
         if self._switches.off("command", key):
             return None
 
         async def run(args: str) -> tuple[Action, ...]:
-            return await self._callee.run_command(frame.name, args)
+            return await self._callee.run_command(offered.name, args)
 
-        described = self._visible(frame.description, f"the description of /{frame.name}")
-        self._commands[key] = Command(frame.name, described, run, immediate=immediate)
+        described = self._visible(offered.description, f"the description of /{offered.name}")
+        self._commands[key] = Command(offered.name, described, run, immediate=offered.immediate)
         return None
 
-    def subscribe(self, frame: Subscribe) -> str | None:
-        asked = set(frame.intercept)
-        why = {event: self._capabilities.refusal(*needed_to_hear(event)) for event in (*frame.events, *asked)}
+    def subscribe(self, events: tuple[str, ...], intercept: tuple[str, ...]) -> str | None:
+        asked = set(intercept)
+        why = {event: self._capabilities.refusal(*needed_to_hear(event)) for event in (*events, *asked)}
         refused = {event: refusal for event, refusal in why.items() if refusal}
-        heard = [event for event in frame.events if event not in refused]
+        heard = [event for event in events if event not in refused]
         self.events.update(heard[: _EVENTS - len(self.events)])
         self._keep_watches(Watch(event) for event in INTERCEPTABLE if event in asked - refused.keys())
         problems = list(dict.fromkeys(refused.values()))
@@ -232,41 +232,39 @@ class Registrations:
         self._offers[kind, name] = offer
         return None
 
-    def kind(self, frame: Register) -> str | None:
-        """A prompt section, or a shortcut."""
-        if problem := register_problem(frame):
-            return problem
-        return self._section(frame) if frame.kind == "prompt_section" else self._shortcut(frame)
-
-    def _section(self, frame: Register) -> str | None:
+    def section(self, offered: OfferedSection) -> str | None:
+        if not offered.title:
+            return "prompt section: title is missing"
         if refusal := self._capabilities.refusal(WRITE):
             return refusal
-        shown = repr(frame.title[:64])
-        if len((frame.title + frame.content).encode()) > _SECTION:
+        shown = repr(offered.title[:64])
+        if len((offered.title + offered.content).encode()) > _SECTION:
             return f"prompt section {shown}: {_SECTION:,} bytes is the limit"
-        if len(self._sections.keys() - {frame.title}) >= _SECTIONS:
+        if len(self._sections.keys() - {offered.title}) >= _SECTIONS:
             return f"prompt section {shown}: an extension can have {_SECTIONS}"
-        title = self._visible(frame.title, f"prompt section {shown}")
+        title = self._visible(offered.title, f"prompt section {shown}")
         if self._switches.off("section", title):
             return None
-        content = self._visible(frame.content, f"prompt section {shown}")
-        self._sections[frame.title] = PromptSection(title, content, frame.order, frame.token_hint)
+        content = self._visible(offered.content, f"prompt section {shown}")
+        self._sections[offered.title] = PromptSection(title, content, offered.order, offered.tokens)
         return None
 
-    def _shortcut(self, frame: Register) -> str | None:
-        key = frame.key.lower()
+    def shortcut(self, offered: OfferedShortcut) -> str | None:
+        if problem := shortcut_problem(offered):
+            return problem
+        key = offered.key.lower()
         if len(self._shortcuts.keys() - {key}) >= _SHORTCUTS:
-            return f"shortcut {frame.key[:64]!r}: an extension can have {_SHORTCUTS}"
-        if hides(frame.key):
-            return f"shortcut {frame.key[:64]!a} has invisible characters"
+            return f"shortcut {offered.key[:64]!r}: an extension can have {_SHORTCUTS}"
+        if hides(offered.key):
+            return f"shortcut {offered.key[:64]!a} has invisible characters"
         if self._switches.off("shortcut", key):
             return None
 
         async def run() -> tuple[Action, ...]:
-            return await self._callee.press(frame.key)
+            return await self._callee.press(offered.key)
 
-        described = self._visible(frame.description, f"the description of {frame.key[:64]}")
-        self._shortcuts[key] = Shortcut(frame.key, described, run)
+        described = self._visible(offered.description, f"the description of {offered.key[:64]}")
+        self._shortcuts[key] = Shortcut(offered.key, described, run)
         return None
 
     def _visible(self, text: str, where: str) -> str:
@@ -279,22 +277,22 @@ def _taken_out(where: str) -> str:
     return f"invisible characters were taken out of {where}: they could have told the model what you cannot see"
 
 
-def _schema(frame: RegisterTool) -> dict[str, object]:
+def _schema(offered: OfferedTool) -> dict[str, object]:
     # A tool without a schema takes anything; models' APIs want an object all the same.
-    if frame.schema is UNSET:
+    if offered.schema is UNSET:
         return {"type": "object"}
-    return {"type": "object", **unpack_object(frame.schema)}
+    return {"type": "object", **unpack_object(offered.schema)}
 
 
-def _exposure(frame: RegisterTool) -> Exposure:
-    if frame.deferred:
+def _exposure(offered: OfferedTool) -> Exposure:
+    if offered.deferred:
         return "deferred"
     for exposure in EXPOSURES:
-        if exposure == frame.exposure:
+        if exposure == offered.exposure:
             return exposure
     return "direct"
 
 
-def _instructions(frame: RegisterTool) -> str:
-    told = "\n".join(filter(None, (frame.namespace_description.strip(), frame.namespace_instructions.strip())))
-    return f"{frame.namespace}: {told}" if told and frame.namespace else told
+def _instructions(offered: OfferedTool) -> str:
+    told = "\n".join(filter(None, (offered.namespace_description.strip(), offered.namespace_instructions.strip())))
+    return f"{offered.namespace}: {told}" if told and offered.namespace else told

@@ -9,7 +9,15 @@ from msgspec import structs
 
 from hilt.model.content import Image, ResultBlock, Text
 from hilt.model.contributions import ToolOutput
-from hilt.wire.frames_results import MODEL_TEXT_LIMIT
+from hilt.wire.limits import MODEL_TEXT_LIMIT
+
+_REASON = 10_000
+"""Characters of why something failed: the model reads them, and so does the user."""
+
+
+def brief(reason: str) -> str:
+    """In an extension's own words, of which there may be a whole line."""
+    return reason if len(reason) <= _REASON else f"{reason[:_REASON]}…"
 
 
 def is_short(output: ToolOutput) -> bool:

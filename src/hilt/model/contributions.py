@@ -100,7 +100,8 @@ class Shortcut(Struct, frozen=True):
 class Asked(Protocol):
     """A question on its way. Await it once, or discard it.
 
-    Raises `ExtensionError` when there is no verdict, no later than the policy's timeout.
+    Raises `ExtensionError` when there is no verdict, no later than the policy's timeout; but as long as it asks the
+    user, no time passes.
     """
 
     def __await__(self) -> Generator[Any, None, Verdict]: ...
@@ -111,6 +112,10 @@ class Asked(Protocol):
     @property
     def settled(self) -> bool:
         """Whether the answer has come, or will not come: then awaiting it takes no time."""
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether whoever is asked has a question of its own before the user."""
 
     @property
     def elapsed(self) -> float:

@@ -15,7 +15,7 @@ from hilt.model.events import Event, Noticed
 from hilt.model.models import ModelInfo
 from hilt.model.ports import Extensions, Provider
 from hilt.model.stream import ModelRequest, StreamItem
-from hilt.providers.vendors import PROVIDERS, canonical
+from hilt.providers.vendors import LOCAL, PROVIDERS, canonical
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import Owned
 
@@ -102,13 +102,25 @@ class Sourced:
         owned = self._registry.snapshot().sources.get(api)
         if owned is None:
             return self._built_in(request, self._owners.pop(api, request.model.extension))
+        is_news = self._owners.get(api) != owned.owner and api in (*PROVIDERS, *LOCAL)
         self._owners[api] = owned.owner
-        return owned.offer.stream(request)
+        answer = owned.offer.stream(request)
+        return self._announced(answer, owned.owner, request) if is_news else answer
 
     async def aclose(self) -> None:
         """Streams that are still read go on; the last one closes the adapter."""
         self._closed = True
         await self._close_unused()
+
+    async def _announced(
+        self, answer: AsyncGenerator[StreamItem, None], owner: str, request: ModelRequest
+    ) -> AsyncGenerator[StreamItem, None]:
+        """Whoever chose a model of hilt's own should know that another reads and answers what is said to it."""
+        async with aclosing(answer) as items:
+            told = f"extension {owner} answers for {request.model.provider}, in place of the built-in adapter"
+            await self._emit(Noticed("info", told))
+            async for item in items:
+                yield item
 
     async def _built_in(self, request: ModelRequest, gone: str) -> AsyncGenerator[StreamItem, None]:
         adapter = self._opened(request.model, gone)

@@ -40,8 +40,7 @@ class Journal:
     def close(self) -> None:
         self.log.close()
 
-    @property
-    def store(self) -> SessionStore:
+    def require_store(self) -> SessionStore:
         """Where the sessions are. Raises `SessionError` when this one is not kept there."""
         if self._store is None or self.log.path is None:
             raise SessionError("no active session: this conversation is not kept", hint="begin without --no-session")
@@ -49,11 +48,12 @@ class Journal:
 
     def find(self, wanted: str) -> Path:
         """The session of that id or path. Only those in hilt's own directory are opened, wherever a link leads."""
-        found = Path(os.path.realpath(self.store.find(wanted)))
-        root = Path(os.path.realpath(self.store.root))
+        store = self.require_store()
+        found = Path(os.path.realpath(store.find(wanted)))
+        root = Path(os.path.realpath(store.root))
         if found.parent.parent != root or found.suffix != ".jsonl":
             raise SessionError(
-                f"{wanted!r:.200} is not among hilt's own sessions in {self.store.root}",
+                f"{wanted!r:.200} is not among hilt's own sessions in {store.root}",
                 hint="bring it in first, with `hilt sessions import`",
             )
         return found
@@ -68,4 +68,4 @@ class Journal:
 
     def fork(self) -> Path:
         """A new session with the conversation up to now."""
-        return portable.fork(self.log, self.store)
+        return portable.fork(self.log, self.require_store())

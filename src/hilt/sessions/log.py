@@ -115,6 +115,7 @@ class SessionLog:
 
     def append(self, record: Record, *, parent: str | None = None) -> str:
         """Write one record and answer its id. A failing disk is told by `trouble`, never raised.
+        Raises `SessionError` for what cannot be written at all.
 
         The parent is the head unless given; an empty one begins a conversation of its own.
         """
@@ -124,7 +125,10 @@ class SessionLog:
             self._known(parent)
         above = self._index.head if parent is None else parent
         head = Head(type_of(record), self._new_id(), above, _timestamp(), self._index.next_n)
-        line = self._line(head, encode(record, self._mask))
+        try:
+            line = self._line(head, encode(record, self._mask))
+        except RecursionError:
+            raise SessionError("it is nested too deeply to be kept", hint="use fewer lists within lists") from None
         entry = self._index.add(head, line)
         assert entry is not None  # its id was made not to be known
         entry.line = line + b"\n"

@@ -10,15 +10,13 @@ from hilt.model.extensions import Panel
 from hilt.model.verdicts import Allow, Block, Interceptable, ReplaceText, Rewrite, SystemPrompt, Verdict
 from hilt.wire.frames_types import CommandResponse, EventInterceptResponse, PanelSpec
 from hilt.wire.freeform import unpack_object
+from hilt.wire.limits import SYSTEM_PROMPT_LIMIT
 from hilt.wire.line import Malformed
 
 TOOL_CALL_REFUSED = "tool call refused by extension guard"
 TURN_BLOCKED = "turn blocked by extension guard"
 MESSAGE_SUPPRESSED = "message suppressed by extension guard"
 """Said when a guard blocks without a reason of its own."""
-
-SYSTEM_PROMPT_LIMIT = 1024 * 1024
-"""Bytes."""
 
 
 class CommandFailed(Struct, frozen=True):

@@ -11,9 +11,7 @@ from hilt.model.events import ToolStatus
 from hilt.wire.frames_results import result_summary
 from hilt.wire.frames_types import Event
 from hilt.wire.freeform import pack
-
-TEXT_LIMIT = 512 * 1024
-"""Characters of a text an event carries: few enough to fit a line even if each needs an escape."""
+from hilt.wire.limits import TEXT_LIMIT
 
 SessionEnd: TypeAlias = Literal["shutdown", "session_switch", "cwd_change"]
 Decision: TypeAlias = Literal["approved", "denied", "cancelled"]

@@ -5,7 +5,7 @@ is absent from the line while it holds that default; a field without one is alwa
 JSON stays `Raw` until somebody asks for it (`freeform.unpack`).
 
 The types are exact on purpose: an unknown key or one in other case is an error here, which sends
-the line to `frames_repair`. What names and sizes are acceptable is the business of `frames_limits`.
+the line to `frames_repair`. What names and sizes are acceptable is the host's business.
 """
 
 from typing import TypeAlias
@@ -97,7 +97,7 @@ class RegisterTool(_Frame, frozen=True, tag="register_tool"):
     namespace_description: str = ""
     namespace_instructions: str = ""
     exposure: str = ""
-    """`direct` when empty; see `frames_limits.EXPOSURES`."""
+    """`direct` when empty."""
     deferred: bool = False
     interactive: bool = False
     """It waits for a person, so it has no deadline."""
@@ -214,7 +214,7 @@ class Register(_Frame, frozen=True, tag="register"):
     """A contribution of a kind that only the jsonrpc dialect has, with the fields it has there."""
 
     kind: str = ""
-    """See `frames_limits.KINDS` for the kinds and the field each of them needs."""
+    """See `frames_kinds.KINDS` for the kinds and the field each of them needs."""
     name: str = ""
     title: str = ""
     content: str = ""

@@ -5,8 +5,8 @@ from hilt.model.actions import Action, AttachImage, DetachImage, Display, Notify
 from hilt.model.content import Text
 from hilt.model.extensions import NoteLevel
 from hilt.wire import jsonrpc_types as t
-from hilt.wire.frames_results import image_of
 from hilt.wire.jsonrpc_reading import shaped
+from hilt.wire.results import image_of
 
 _LEVELS: dict[str, NoteLevel] = {"": "info", "info": "info", "success": "success", "warn": "warn", "error": "error"}
 

@@ -12,11 +12,11 @@ from msgspec import UNSET
 
 from hilt.errors import FrameError
 from hilt.model.content import BY_EXTENSION, AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall
-from hilt.wire.frames_results import image_of
 from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_bare import AnyBlock, ImageBlock, TextBlock, ThinkingBlock, ThinkingExtra, ToolCallBlock
 from hilt.wire.jsonrpc_reading import shaped
 from hilt.wire.line import UNREADABLE
+from hilt.wire.results import image_of
 
 BLOCKS_OF_ONE = 4096
 """What is read of one message: reading more would hold up everyone else."""

@@ -10,13 +10,13 @@ from typing import Any, Literal, TypeAlias
 
 from hilt.model.content import Args, ResultBlock
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage
-from hilt.wire.frames_events import TEXT_LIMIT
-from hilt.wire.frames_results import result_summary
 from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_bare import Bare, ImageBlock, TextBlock
 from hilt.wire.jsonrpc_light import without_images
 from hilt.wire.jsonrpc_messages import bare
 from hilt.wire.jsonrpc_types import EventDispatch
+from hilt.wire.limits import TEXT_LIMIT
+from hilt.wire.results import relayed
 
 MESSAGES_LIMIT = 3 * 1024 * 1024
 """Bytes of messages one event carries."""
@@ -130,7 +130,7 @@ def _call(call_id: str, tool_name: str) -> dict[str, Any]:
 
 
 def _blocks(content: Iterable[ResultBlock]) -> list[TextBlock | ImageBlock]:
-    shown = result_summary(content, is_error=True).content
+    shown, _ = relayed(content)
     return [TextBlock(part.text) if part.type == "text" else ImageBlock(part.data, part.mime_type) for part in shown]
 
 

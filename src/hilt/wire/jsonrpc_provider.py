@@ -5,6 +5,7 @@ call by its id, so whoever follows a stream remembers what it has seen of it.
 """
 
 import os
+from collections.abc import Iterable, Iterator
 
 from msgspec import Raw, Struct, UnsetType, structs
 
@@ -40,6 +41,8 @@ from hilt.wire.jsonrpc_types import (
 CALLS_LIMIT = 1024
 """Tool calls of one answer that are shown while they are written."""
 
+_MOST_TOKENS = 2**50
+
 
 class StreamFailed(Struct, frozen=True):
     """The provider says that it could not do it."""
@@ -74,7 +77,7 @@ def completed(result: Raw | UnsetType) -> Completed | StreamFailed:
     assert isinstance(message, AssistantMessage)
     if message.stop == "error":
         return StreamFailed(message.error or "the provider's answer ended with an error")
-    return Completed(tuple(map(_identified, message.content)), message.stop, message.usage)
+    return Completed(tuple(_identified(message.content)), message.stop, message.usage)
 
 
 class Deltas:
@@ -113,16 +116,16 @@ class Deltas:
 
 
 def model_info(model: ProviderModel, provider: str) -> ModelInfo:
-    """A model that only the extension knows."""
+    """A model that only the extension knows. Its numbers are reckoned with, so they are within reason."""
     cost = model.cost
     return ModelInfo(
         model.id,
         provider,
         model.name,
-        model.context_window,
-        model.max_tokens,
+        min(max(model.context_window, 0), _MOST_TOKENS),
+        min(max(model.max_tokens, 0), _MOST_TOKENS),
         model.reasoning,
-        Price(cost.input, cost.output, cost.cache_read, cost.cache_write),
+        Price(*(max(price, 0.0) for price in (cost.input, cost.output, cost.cache_read, cost.cache_write))),
     )
 
 
@@ -141,8 +144,13 @@ def _model(model: ModelInfo, api: str) -> StreamModel:
     )
 
 
-def _identified(block: AssistantBlock) -> AssistantBlock:
+def _identified(content: Iterable[AssistantBlock]) -> Iterator[AssistantBlock]:
     """Some APIs give their calls no id, but the answer to a call needs one, and no two may be alike."""
-    if isinstance(block, ToolCall) and not block.id:
-        return structs.replace(block, id=f"call_{os.urandom(8).hex()}")
-    return block
+    taken = {""}
+    for block in content:
+        if isinstance(block, ToolCall):
+            known = structs.replace(block, id=f"call_{os.urandom(8).hex()}") if block.id in taken else block
+            taken.add(known.id)
+            yield known
+        else:
+            yield block

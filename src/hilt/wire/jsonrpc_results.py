@@ -1,7 +1,7 @@
 """Tool results, from the jsonrpc wire to the model's values and back.
 
-The limits are those of the frames dialect (`frames_results`): what a result may put before the model does not
-depend on who sends it. What interceptors make of a result is here too; what they decide before is `jsonrpc_verdicts`.
+What a result may put before the model does not depend on who sends it: that is `results`. What interceptors make of a
+result is here too; what they decide before is `jsonrpc_verdicts`.
 """
 
 import binascii
@@ -14,12 +14,10 @@ from msgspec import UNSET, structs
 from hilt.errors import FrameError
 from hilt.model.content import Image, ResultBlock, Text
 from hilt.model.contributions import Finished, ToolOutput
-from hilt.wire import frames_results
-from hilt.wire import frames_types as frames
-from hilt.wire.frames_results import BLOCK_LIMIT, MODEL_TEXT_LIMIT, NO_CONTENT, image_of, result_summary
 from hilt.wire.jsonrpc_reading import shaped
-from hilt.wire.jsonrpc_services import ExecuteToolResult
 from hilt.wire.jsonrpc_types import Block, InterceptorAfter, InterceptorAfterResult, ToolExecuteResult
+from hilt.wire.limits import BLOCK_LIMIT, MODEL_TEXT_LIMIT
+from hilt.wire.results import NO_CONTENT, Piece, image_of, received
 
 IMAGE_ROOM = 512 * 1024
 """Characters of base64 an interceptor is sent with one result: it gets everything twice, and a line has an end."""
@@ -39,22 +37,10 @@ def tool_output(result: ToolExecuteResult, extension: str, tool: str) -> ToolOut
         # A character has four bytes at most.
         if 0 < len(text) <= MODEL_TEXT_LIMIT // 4:
             return ToolOutput((Text(text),), result.is_error)
-    is_error = result.is_error or bool(result.error_code)
-    sent = frames.ToolResult("", tuple(map(_sent, result.content)), is_error)
-    output = frames_results.tool_output(sent, extension, tool)
+    got, spoilt = received([_piece(block) for block in result.content], extension, tool)
+    is_error = result.is_error or bool(result.error_code) or spoilt
+    output = ToolOutput(got or (Text(NO_CONTENT),), is_error)
     return _coded(output, result.error_code, result.error_hint) if result.error_code else output
-
-
-def execute_result(output: ToolOutput) -> ExecuteToolResult:
-    """The answer to an extension's `host/executeTool`."""
-    summary = result_summary(output.content, is_error=output.is_error)
-    blocks = tuple(Block(block.type, block.text, block.data, block.mime_type) for block in summary.content)
-    if summary.truncated:
-        blocks += (Block("text", "[the result was longer; the rest was left out]"),)
-    code, hint = output.details.get("error_code", ""), output.details.get("error_hint", "")
-    return ExecuteToolResult(
-        blocks, output.is_error, code if isinstance(code, str) else "", hint if isinstance(hint, str) else ""
-    )
 
 
 def after_params(name: str, finished: Finished) -> InterceptorAfter:
@@ -102,10 +88,10 @@ def _coded(output: ToolOutput, code: str, hint: str) -> ToolOutput:
     return structs.replace(output, details=details)
 
 
-def _sent(block: Block) -> frames.Block:
+def _piece(block: Block) -> Piece:
     # As the reference does: what is no image is a text, if it has one.
     kind = "text" if block.text and block.type != "image" else block.type
-    return frames.Block(kind, block.text, block.mime, block.data)
+    return Piece(kind, block.text, block.mime, block.data)
 
 
 def _blocks(content: Iterable[ResultBlock]) -> tuple[Block, ...]:

@@ -7,9 +7,9 @@ from msgspec import UNSET, Raw, UnsetType
 from hilt.errors import FrameError
 from hilt.model.content import Args
 from hilt.model.verdicts import Allow, Block, Interceptable, Question, ReplaceText, Rewrite, SystemPrompt, Verdict
-from hilt.wire.frames_answers import SYSTEM_PROMPT_LIMIT
 from hilt.wire.jsonrpc_reading import read, twice
 from hilt.wire.jsonrpc_types import InterceptorBefore, InterceptorBeforeResult, InterceptorEvent, InterceptorEventResult
+from hilt.wire.limits import SYSTEM_PROMPT_LIMIT
 
 _BEFORE_MEMBERS = InterceptorBeforeResult.__struct_encode_fields__
 _EVENT_MEMBERS = InterceptorEventResult.__struct_encode_fields__

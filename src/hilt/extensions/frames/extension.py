@@ -140,7 +140,7 @@ class FramesExtension(Extension):
         action = command_answer(answer)
         if isinstance(action, CommandFailed):
             raise ExtensionFailure(self.name, f"extension {shown}: {action.message}")
-        return (self.permit(action, shown),)
+        return (self.allowed_action(action, shown),)
 
     def question(self, question: Question, name: str, patience: float) -> Pending:
         if name:

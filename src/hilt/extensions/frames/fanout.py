@@ -91,6 +91,11 @@ class Fanout:
             self._sequence += 1
             self._post(frames.session_start(), [extension])
 
+    def end(self) -> None:
+        """The session has ended, for all who listen."""
+        self.note(frames.session_end("shutdown"))
+        self.flush()
+
     def _post(self, frame: Frame, listeners: list[Extension]) -> None:
         stamped = frames.stamp(frame, session_id=self._session_id, cwd=self._cwd, sequence=self._sequence)
         try:

@@ -10,6 +10,7 @@ from hilt.errors import FrameError, HiltError
 from hilt.extensions.capabilities import CALL, SUBMIT
 from hilt.extensions.extension import Extension
 from hilt.extensions.methods.methods import Methods
+from hilt.extensions.offered import OfferedCommand, OfferedSection, OfferedShortcut, OfferedTool
 from hilt.extensions.peer import Id, Pending
 from hilt.model.actions import Action, ClearNotes, ClosePanel, Notify, OpenPanel, RenderPanel, Submit
 from hilt.model.contributions import ToolOutput
@@ -17,7 +18,7 @@ from hilt.model.extensions import NoteLevel, Panel
 from hilt.wire import frames_types as frames
 from hilt.wire.frames import encode
 from hilt.wire.frames_answers import panel
-from hilt.wire.frames_limits import register_problem
+from hilt.wire.frames_kinds import register_problem
 from hilt.wire.frames_results import call_result
 from hilt.wire.frames_types import (
     CallResult,
@@ -70,11 +71,11 @@ class Inbound:
     def take(self, frame: ExtensionFrame) -> None:
         match frame:
             case RegisterTool():
-                self._registered(self._registrations.tool(frame))
+                self._registered(self._registrations.tool(_tool(frame)))
             case RegisterCommand():
-                self._registered(self._registrations.command(frame))
+                self._registered(self._registrations.command(OfferedCommand(frame.name, frame.description)))
             case Subscribe():
-                self._registered(self._registrations.subscribe(frame))
+                self._registered(self._registrations.subscribe(frame.events, frame.intercept))
             case Register():
                 self._register(frame)
             case ToolProgress():
@@ -107,8 +108,11 @@ class Inbound:
         """Of a kind that both dialects have natively, or that one has by method."""
         if problem := register_problem(frame):
             self._report(problem)
-        elif frame.kind in ("prompt_section", "shortcut"):
-            self._registered(self._registrations.kind(frame))
+        elif frame.kind == "prompt_section":
+            section = OfferedSection(frame.title, frame.content, frame.order, frame.token_hint)
+            self._registered(self._registrations.section(section))
+        elif frame.kind == "shortcut":
+            self._registered(self._registrations.shortcut(OfferedShortcut(frame.key, frame.description)))
         else:
             self._methods.register(kind_method(frame.kind), pack(_members(frame)))
 
@@ -190,6 +194,21 @@ class Inbound:
             self._peer.tell(encode(answer))
         except FrameError as error:
             self._report(error.message)  # the id or the name it gave is nearly as long as a line
+
+
+def _tool(frame: RegisterTool) -> OfferedTool:
+    return OfferedTool(
+        frame.name,
+        frame.description,
+        frame.schema,
+        frame.output_schema,
+        frame.namespace,
+        frame.namespace_description,
+        frame.namespace_instructions,
+        frame.exposure,
+        frame.deferred,
+        frame.interactive,
+    )
 
 
 def kind_method(kind: str) -> str:

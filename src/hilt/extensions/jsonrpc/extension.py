@@ -145,7 +145,7 @@ class JsonRpcExtension(Extension):
             raise ExtensionFailure(self.name, f"extension shortcut {key}: unusable answer: {error.message}") from None
         if wanted is None:
             return (Noop(),)
-        return (self.permit(wanted, f"shortcut {key}"),)
+        return (self.allowed_action(wanted, f"shortcut {key}"),)
 
     async def _act(self, method: str, params: Any, shown: str, what: str) -> Raw | UnsetType:
         self.before_asking()

@@ -28,11 +28,11 @@ class Methods:
         self.streams = Streams(extension)
         self.dispatch = Dispatch(extension)
         self._registering = Registering(extension, self.callbacks, self.streams)
-        self._serving = Serving(extension)
+        self.serving = Serving(extension)
         self._unknown: set[str] = set()
 
     def request(self, id_: Id, method: str, params: Raw | UnsetType) -> None:
-        self._serving.take(id_, method, params)
+        self.serving.take(id_, method, params)
 
     def notice(self, method: str, params: Raw | UnsetType) -> None:
         extension = self._extension
@@ -50,7 +50,7 @@ class Methods:
         elif method == "tool/progress":
             self._progress(params)
         elif method == "$/cancelRequest":
-            self._serving.cancel(params)
+            self.serving.cancel(params)
         else:
             self._note_unknown(method[:_SHOWN])
 
@@ -77,7 +77,7 @@ class Methods:
 
     def left(self) -> None:
         self.dispatch.stop()
-        self._serving.stop()
+        self.serving.stop()
 
     def _log(self, raw: Raw | UnsetType) -> None:
         try:

@@ -11,6 +11,7 @@ from hilt.errors import FrameError
 from hilt.extensions.extension import Extension
 from hilt.extensions.methods.callbacks import Callbacks
 from hilt.extensions.methods.streaming import Streams
+from hilt.extensions.offered import OfferedCommand, OfferedSection, OfferedShortcut, OfferedTool
 from hilt.extensions.registrations import INTERCEPTABLE, Watch
 from hilt.model.contributions import (
     Compactor,
@@ -19,7 +20,6 @@ from hilt.model.contributions import (
     ModelSource,
     ResultInterceptor,
 )
-from hilt.wire import frames_types as frames
 from hilt.wire import jsonrpc_types as wire
 from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_events import EVENTS
@@ -71,35 +71,29 @@ class Registering:
         return register(self, params)
 
     def tool(self, params: wire.RegisterTool) -> str | None:
-        schema = UNSET if params.parameters is None else pack(params.parameters)
         behavior = params.interrupt_behavior.casefold()
         if behavior not in ("", "cancel", "block"):
             self._extension.report(f"tool {params.name[:64]}: interruptBehavior must be cancel or block; cancel it is")
-        offer = frames.RegisterTool(params.name, params.description, schema, deferred=params.deferred)
-        invoke = partial(
-            self._extension.call_tool,
+        offered = OfferedTool(
             params.name,
-            interactive=False,
+            params.description,
+            UNSET if params.parameters is None else pack(params.parameters),
+            deferred=params.deferred,
             detached=behavior == "block",
+            hint=params.prompt_hint,
         )
-        return self._registrations.tool(offer, hint=params.prompt_hint, invoke=invoke)
+        return self._registrations.tool(offered)
 
     def command(self, params: wire.RegisterCommand) -> str | None:
-        offer = frames.RegisterCommand(params.name, params.description)
-        return self._registrations.command(offer, immediate=params.immediate)
+        return self._registrations.command(OfferedCommand(params.name, params.description, params.immediate))
 
     def section(self, params: wire.RegisterPromptSection) -> str | None:
-        offer = frames.Register(
-            "prompt_section",
-            title=params.title,
-            content=params.content,
-            order=params.order,
-            token_hint=params.token_hint,
+        return self._registrations.section(
+            OfferedSection(params.title, params.content, params.order, params.token_hint)
         )
-        return self._registrations.kind(offer)
 
     def shortcut(self, params: wire.RegisterShortcut) -> str | None:
-        return self._registrations.kind(frames.Register("shortcut", key=params.key, description=params.description))
+        return self._registrations.shortcut(OfferedShortcut(params.key, params.description))
 
     def interceptor(self, params: wire.RegisterInterceptor) -> str | None:
         if problem := _name_problem("register/interceptor", params.name):

@@ -13,6 +13,7 @@ from hilt.wire.faults import INTERNAL, METHOD_NOT_FOUND
 from hilt.wire.jsonrpc_reading import read
 
 _SHOWN = 128
+_DIALOGS = ("host/askUser", "host/showPicker")
 _BYTES = 32 * 1024 * 1024
 """Of what it may have asked for that has not been answered yet."""
 
@@ -62,6 +63,11 @@ class Serving:
             self._extension.requests.cancel(f"{id_}")
             if self._over(id_):
                 self._extension.refuse(id_, INTERNAL, f"{asked[0]}: cancelled")
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether something it asked for waits for the user's answer."""
+        return any(method in _DIALOGS for method, _ in self._asked.values())
 
     def stop(self) -> None:
         """It is gone: what it subscribed to ends. What is under way ends with its errands."""

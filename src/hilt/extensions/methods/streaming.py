@@ -9,6 +9,7 @@ from msgspec import Raw, UnsetType
 from hilt.errors import (
     ContextOverflow,
     ExtensionError,
+    ExtensionTimeout,
     FrameError,
     LineTooLong,
     ProviderError,
@@ -16,6 +17,7 @@ from hilt.errors import (
 )
 from hilt.extensions.extension import Extension
 from hilt.extensions.peer import Pending
+from hilt.extensions.results import brief
 from hilt.model.stream import Completed, Delta, ModelRequest, StreamItem
 from hilt.wire import jsonrpc_types as wire
 from hilt.wire.jsonrpc_provider import Deltas, StreamFailed, completed, stream_params
@@ -24,8 +26,10 @@ from hilt.wire.jsonrpc_reading import read
 _SILENCE = 300.0
 """Seconds without a word after which an answer is given up."""
 _LONGEST = 3600.0
-_HIGH = 1024
-"""Pieces that wait to be shown; beyond that the extension waits, too."""
+_HIGH, _HEAVY = 1024, 1024 * 1024
+"""Pieces that wait to be shown, and their characters; beyond that the extension waits, too."""
+_WHOLE = 32 * 1024 * 1024
+"""Characters of all pieces of one answer, which are kept until it is complete: far more than any model says."""
 
 
 class Streams:
@@ -53,6 +57,8 @@ class Streams:
                 stream.taken()
             yield self._completed(await pending.future)
         except ExtensionError as error:
+            if isinstance(error, ExtensionTimeout):
+                extension.tell_method("$/cancelRequest", {"id": pending.id})
             raise self._failure(error) from error
         finally:
             del self._open[request_id]
@@ -75,7 +81,7 @@ class Streams:
         except FrameError as error:
             raise Unavailable(f"extension {name} gave an unusable answer: {error.message}") from None
         if isinstance(end, StreamFailed):
-            raise Unavailable(f"extension {name}: {end.message}")
+            raise Unavailable(f"extension {name}: {brief(end.message)}")
         return end
 
     def _failure(self, error: ExtensionError) -> ProviderError:
@@ -96,25 +102,35 @@ class _Stream:
         self.waiting: deque[Delta] = deque()
         """Pieces that came and were not read yet."""
         self._news = asyncio.Event()
-        self._error = ""
+        self._error: ProviderError | None = None
+        self._unread = 0
+        self._size = 0
+        """Characters of those that wait, and of all."""
         pending.future.add_done_callback(self._wake)
 
     def push(self, delta: wire.ProviderDelta) -> None:
+        if self._error:
+            return
+        name, size = self._extension.name, len(delta.delta) + (len(delta.tool.arguments) if delta.tool else 0)
+        self._unread += size
+        self._size += size
         pieces = self._pieces.read(delta)
         if isinstance(pieces, StreamFailed):
-            self._error = pieces.message
+            self._error = Unavailable(f"extension {name}: {brief(pieces.message)}")
+        elif self._size > _WHOLE:
+            self._error = ProviderError(f"extension {name}: its answer has more than {_WHOLE:,} characters")
         else:
             self.waiting.extend(pieces)
         self._extension.peer.extend(self._pending)
         self._news.set()
-        if len(self.waiting) >= _HIGH:
+        if len(self.waiting) >= _HIGH or self._unread >= _HEAVY:
             self._extension.brake.hold(self)
 
     async def some(self) -> bool:
-        """Wait until there are some; False when the answer itself has come. Raises `Unavailable`."""
+        """Wait until there are some; False when the answer itself has come. Raises `ProviderError`."""
         while not self.waiting:
             if self._error:
-                raise Unavailable(f"extension {self._extension.name}: {self._error}")
+                raise self._error
             if self._pending.future.done():
                 return False
             self._news.clear()
@@ -122,6 +138,7 @@ class _Stream:
         return True
 
     def taken(self) -> None:
+        self._unread = 0
         self._extension.brake.release(self)
 
     def close(self) -> None:

@@ -62,9 +62,9 @@ async def has_compactor(backing: Backing, _: Empty, __: Asker) -> HasCompactorRe
     return HasCompactorResult(backing.facilities.conversation.has_compactor())
 
 
-async def trigger_compact(backing: Backing, _: Empty, asker: Asker) -> TriggerCompactResult:
+async def trigger_compact(backing: Backing, _: Empty, __: Asker) -> TriggerCompactResult:
     # Between turns: it has the usual time to get there, and then as much to do it.
-    compacted = await backing.facilities.conversation.compact(asker.name)
+    compacted = await backing.facilities.conversation.compact()
     return TriggerCompactResult(compacted.before, compacted.after)
 
 

@@ -1,4 +1,4 @@
-"""What the services need of the agent, by role. `source` is always the name of whoever asks.
+"""What the services need of the agent, by role. `source`, where it makes a difference, is the name of whoever asks.
 
 All of them raise `HiltError` for what cannot be done, with a message for the one who asked. None blocks the loop.
 """
@@ -51,7 +51,7 @@ class Conversation(Protocol):
     async def idle(self) -> None:
         """Wait until nothing runs and nothing waits."""
 
-    async def compact(self, source: str) -> Compacted:
+    async def compact(self) -> Compacted:
         """Between turns, in its turn."""
 
     def has_compactor(self) -> bool:
@@ -67,10 +67,10 @@ class Sessions(Protocol):
     async def list(self) -> tuple[SessionRow, ...]:
         """Newest first."""
 
-    async def load(self, path: str, source: str) -> None:
+    async def load(self, path: str) -> None:
         """Go on in another one. Only those in hilt's own directory are opened."""
 
-    async def fork(self, source: str) -> Forked:
+    async def fork(self) -> Forked:
         """Go on in a copy of the present branch."""
 
     def title(self) -> str:

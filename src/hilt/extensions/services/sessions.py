@@ -34,13 +34,13 @@ def _row(row: SessionRow) -> SessionInfo:
     return SessionInfo(row.id, row.title, row.cwd, created, row.path, row.parent)
 
 
-async def load(backing: Backing, params: LoadSession, asker: Asker) -> Empty:
-    await backing.facilities.sessions.load(given("path", params.path), asker.name)
+async def load(backing: Backing, params: LoadSession, _: Asker) -> Empty:
+    await backing.facilities.sessions.load(given("path", params.path))
     return Empty()
 
 
-async def fork(backing: Backing, _: Empty, asker: Asker) -> ForkSessionResult:
-    forked = await backing.facilities.sessions.fork(asker.name)
+async def fork(backing: Backing, _: Empty, __: Asker) -> ForkSessionResult:
+    forked = await backing.facilities.sessions.fork()
     return ForkSessionResult(forked.parent, forked.messages)
 
 

@@ -2,8 +2,8 @@
 
 from hilt.extensions.capabilities import CALL, SUBMIT
 from hilt.extensions.services.asking import LONG, Asker, Backing, Service, Table, missing
+from hilt.model.contributions import ToolOutput
 from hilt.packages.members import quoted
-from hilt.wire.jsonrpc_results import execute_result
 from hilt.wire.jsonrpc_services import (
     ActivateTool,
     Described,
@@ -15,7 +15,8 @@ from hilt.wire.jsonrpc_services import (
     SetToolFilter,
     ToolDefsResult,
 )
-from hilt.wire.jsonrpc_types import Empty
+from hilt.wire.jsonrpc_types import Block, Empty
+from hilt.wire.results import relayed
 
 
 async def list_tools(backing: Backing, params: ListTools, _: Asker) -> ListToolsResult:
@@ -33,7 +34,18 @@ async def execute_tool(backing: Backing, params: ExecuteTool, asker: Asker) -> E
     """What a tool, a guard or the user refuses is a result, as it is for the model."""
     if backing.snapshot().tool(params.name) is None:
         raise missing(f"unknown tool: {quoted(params.name)}")
-    return execute_result(await backing.agent.call_tool(params.name, params.args, asker.name, asker.chain()))
+    return _executed(await backing.agent.call_tool(params.name, params.args, asker.name, asker.chain()))
+
+
+def _executed(output: ToolOutput) -> ExecuteToolResult:
+    pieces, truncated = relayed(output.content)
+    blocks = tuple(Block(piece.type, piece.text, piece.data, piece.mime_type) for piece in pieces)
+    if truncated:
+        blocks += (Block("text", "[the result was longer; the rest was left out]"),)
+    code, hint = output.details.get("error_code", ""), output.details.get("error_hint", "")
+    return ExecuteToolResult(
+        blocks, output.is_error, code if isinstance(code, str) else "", hint if isinstance(hint, str) else ""
+    )
 
 
 async def tool_defs(backing: Backing, _: Empty, __: Asker) -> ToolDefsResult:

@@ -1,17 +1,15 @@
-"""What an extension may register: names, sizes, kinds. Each checker returns the reason for refusing, or None.
+"""What an extension offers, whatever dialect it says so in, and how much of it is acceptable: names, sizes, numbers.
 
-A refusal concerns that one registration; whether to tell the user, and how, is up to the host.
+Each checker returns the reason for refusing, or None. A refusal concerns that one registration; whether to tell the
+user, and how, is up to the host.
 """
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from hilt.errors import FrameError
 from hilt.model.contributions import Exposure
-from hilt.wire.frames_types import Register, RegisterCommand, RegisterTool
 from hilt.wire.freeform import unpack_object
 
 TOOL_LIMIT = 256
@@ -24,26 +22,52 @@ SCHEMA_LIMIT = 64 * 1024
 
 EXPOSURES: tuple[Exposure, ...] = ("direct", "codemode", "deferred", "model-only")
 
-KINDS: Mapping[str, str] = MappingProxyType(
-    {
-        "prompt_section": "title",
-        "shortcut": "key",
-        "message_hook": "name",
-        "input_transformer": "name",
-        "compactor": "name",
-        "provider": "api",
-        "interceptor": "name",
-        "event_handler": "name",
-    }
-)
-"""What `register` takes, and the field each kind cannot do without."""
-
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Wider than a tool's, which the model's API restricts: a command only has to be one word to type or pick.
 _COMMAND_NAME = re.compile(r"[^\s/\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]{0,63}")
 
 
-def tool_problem(tool: RegisterTool, others: int) -> str | None:
+class OfferedTool(Struct, frozen=True):
+    name: str
+    description: str = ""
+    schema: Raw | UnsetType = UNSET
+    """JSON Schema of the arguments."""
+    output_schema: Raw | UnsetType = UNSET
+    namespace: str = ""
+    namespace_description: str = ""
+    namespace_instructions: str = ""
+    exposure: str = ""
+    """`direct` when empty; see `EXPOSURES`."""
+    deferred: bool = False
+    interactive: bool = False
+    """It waits for a person, so it has no deadline."""
+    detached: bool = False
+    """A call goes on when nobody waits for it any more."""
+    hint: str = ""
+
+
+class OfferedCommand(Struct, frozen=True):
+    name: str
+    description: str = ""
+    immediate: bool = True
+    """It runs beside a turn, and does not wait for its own."""
+
+
+class OfferedSection(Struct, frozen=True):
+    """Of the system prompt."""
+
+    title: str
+    content: str
+    order: int = 0
+    tokens: int = 0
+
+
+class OfferedShortcut(Struct, frozen=True):
+    key: str
+    description: str = ""
+
+
+def tool_problem(tool: OfferedTool, others: int) -> str | None:
     """May it be registered beside so many other tools of the same extension?"""
     if not _TOOL_NAME.fullmatch(tool.name):
         return f"tool name {_shown(tool.name)} must be 1 to 64 of the characters A-Z a-z 0-9 _ -"
@@ -61,7 +85,7 @@ def tool_problem(tool: RegisterTool, others: int) -> str | None:
     return f"tool {tool.name}: {problem}" if problem else None
 
 
-def command_problem(command: RegisterCommand, others: int) -> str | None:
+def command_problem(command: OfferedCommand, others: int) -> str | None:
     """May it be registered beside so many other commands of the same extension?"""
     if not _COMMAND_NAME.fullmatch(command.name):
         return f"command name {_shown(command.name)} must be 1 to 64 characters, without spaces and the leading slash"
@@ -71,14 +95,11 @@ def command_problem(command: RegisterCommand, others: int) -> str | None:
     return f"command {command.name}: {problem}" if problem else None
 
 
-def register_problem(contribution: Register) -> str | None:
-    needed = KINDS.get(contribution.kind)
-    if needed is None:
-        return f"register: kind {_shown(contribution.kind)} is not one of {', '.join(KINDS)}"
-    if not getattr(contribution, needed):
-        return f"register {contribution.kind}: {needed} is missing"
-    problem = _description_problem(contribution.description)
-    return f"register {contribution.kind}: {problem}" if problem else None
+def shortcut_problem(shortcut: OfferedShortcut) -> str | None:
+    if not shortcut.key:
+        return "shortcut: key is missing"
+    problem = _description_problem(shortcut.description)
+    return f"shortcut {_shown(shortcut.key)}: {problem}" if problem else None
 
 
 def _description_problem(description: str, name: str = "description") -> str | None:
