@@ -62,6 +62,7 @@ class Answer:
         loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Verdict] = loop.create_future()
         self.discarded = False
+        self.asks_user = False
         self._asked = self._ended = loop.time()
         self.future.add_done_callback(lambda _: setattr(self, "_ended", loop.time()))
 
@@ -511,6 +512,24 @@ async def test_a_guard_that_declares_more_time_for_itself_has_it(monkeypatch: py
     assert asyncio.get_running_loop().time() - began >= 0.3
     assert ruling.blocked_by == "patient"
     assert court.decided("patient").ms >= 290
+
+
+async def test_while_a_guard_asks_the_user_time_does_not_pass_and_afterwards_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interception, "_BUDGET", 0.2)
+    asking, loop = Guard("asking", silent, policy=GuardPolicy("block", timeout=0.1)), asyncio.get_running_loop()
+    court = Court()
+    began = loop.time()
+    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as group:
+        hearing = group.create_task(court.hear(asking))
+        while not asking.answers:
+            await asyncio.sleep(0)
+        asking.answers[0].asks_user = True
+        await asyncio.sleep(0.6)  # three times what there is
+        assert not hearing.done()
+        asking.answers[0].asks_user = False
+    assert hearing.result().blocked_by == "asking" and loop.time() - began < DEADLINE
 
 
 async def test_what_has_been_said_in_time_counts_though_another_used_up_all_of_it(
