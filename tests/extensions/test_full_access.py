@@ -141,7 +141,7 @@ async def unpressed() -> tuple[()]:
         (MessageHook(never), (READ, WRITE)),
         (InputTransformer(never), (READ, WRITE)),
         (Compactor("c", never), (READ, WRITE)),
-        (ModelSource("api", unasked), (READ, WRITE)),
+        (ModelSource("api", unasked), (READ, WRITE, CALL)),
         (ResultInterceptor(never), (READ,)),
         (Interceptor("tool_call", unasked), ()),
         (Interceptor("assistant_message", unasked), (READ,)),

@@ -19,7 +19,7 @@ from hilt.wire.jsonrpc_events import EVENTS
 from hilt.wire.jsonrpc_messages import bare, read_messages
 from support.agent import calls, says
 from support.extending import JSONRPC_ONLY, chaos, extended, tool
-from support.hilt_process import Hilt
+from support.hilt_process import Hilt, until
 from support.offerer import Ask, Refused
 from support.offering import heard, offering
 
@@ -195,6 +195,32 @@ def test_an_answer_without_end_is_ended(tmp_path: Path, dialect: Dialect) -> Non
         assert "more than 33,554,432 characters" in next(line for line in events if line["type"] == "error")["message"]
         assert not [line for line in events if line["type"] == "retry"]
         assert rpc.ask("get_state")["success"]
+
+
+def heavy(ask: Ask) -> Any:
+    """As fast as it can, and says how far it is."""
+    for number in range(60):
+        ask.say("x" * 500_000)
+        ask.touch(f"at-{number}")
+    return ask.message({"text": "done"})
+
+
+@JSONRPC_ONLY
+def test_heavy_pieces_wait_for_the_reader_however_few_they_are(tmp_path: Path) -> None:
+    hilt, flags = session_of(tmp_path, heavy, "jsonrpc")
+    with hilt.started("--json", "go", *flags) as process:
+        assert process.stdout
+        sent: list[int] = []
+
+        def at_rest() -> bool:
+            """Whether it has got no further for a while."""
+            sent.append(len(list((tmp_path / "p").glob("at-*"))))
+            return sent[-1] > 0 and len(sent) > 50 and len(set(sent[-50:])) == 1
+
+        until(at_rest, "a pause of the extension")
+        assert sent[-1] < 30
+        assert b'"stop":"end"' in process.stdout.read()
+        assert process.wait(30) == 0
 
 
 def test_a_failure_told_at_length_is_told_in_brief(tmp_path: Path, dialect: Dialect) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import fields
 from hilt.agent.topics import TAIL
 from hilt.cli.serving import Client
 from hilt.errors import HiltError, ServiceFault
-from hilt.extensions.services.asking import SUBSCRIPTIONS
+from hilt.extensions.services.asking import PUBLISHED, SUBSCRIPTIONS
 from hilt.extensions.services.table import SERVICES
 from hilt.model.contributions import Invocation, Tool, ToolOutput
 from hilt.model.services import ToolListing
@@ -323,6 +323,13 @@ async def test_one_that_leaves_hears_nothing_any_more_nor_does_what_it_asked_for
     await served.ask("publish", {"topic": "news"})
     await settled()
     assert served.delivered == [] and served.asker.subscriptions == 0
+
+
+async def test_what_is_published_at_once_has_a_limit() -> None:
+    served = Served()
+    await served.ask("publish", {"topic": "news", "data": "x" * (PUBLISHED - 2)})
+    refused = await fault(served, "publish", {"topic": "news", "data": "x" * (PUBLISHED - 1)})
+    assert refused.code == INVALID_PARAMS and "limit" in refused.message
 
 
 async def test_subscriptions_have_a_limit() -> None:

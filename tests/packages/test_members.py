@@ -38,7 +38,8 @@ def members(text: str) -> dict[str, object]:
 
 def test_a_yaml_manifest_is_read_as_that_of_the_other_dialect(tmp_path: Path) -> None:
     manifest = read_manifest(put(tmp_path, SOUND))
-    assert manifest == Manifest("demo", "1.0", exec="python", dialect="jsonrpc", entry="main.py")
+    expected = Manifest("demo", "1.0", exec="python", dialect="jsonrpc", entry="main.py", tool_timeout_ms=3_600_000)
+    assert manifest == expected
 
 
 def test_beside_an_extension_json_the_yaml_does_not_count(tmp_path: Path) -> None:

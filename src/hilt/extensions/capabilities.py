@@ -132,8 +132,10 @@ def needed_to_follow(topic: str) -> tuple[str, ...]:
 def needed_to_offer(contribution: Contribution) -> tuple[str, ...]:
     """For it to be used. A tool, a command and a shortcut wait until they are called."""
     match contribution:
-        case MessageHook() | InputTransformer() | Compactor() | ModelSource():
+        case MessageHook() | InputTransformer() | Compactor():
             return (READ, WRITE)
+        case ModelSource():
+            return (READ, WRITE, CALL)  # whoever answers as the model says which tools are called
         case ResultInterceptor():
             return (READ,)
         case Interceptor(event=event):

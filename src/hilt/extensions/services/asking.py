@@ -16,7 +16,9 @@ USUAL = 30.0
 LONG = 300.0
 """Seconds for what a model, or a tool, is at work on."""
 
-SUBSCRIPTIONS = 256
+PUBLISHED = 256 * 1024
+"""Bytes of what is published at once: it is written once for each subscription."""
+SUBSCRIPTIONS = 64
 """Of one asker."""
 
 Deliver: TypeAlias = Callable[[str, int, Any], None]

@@ -2,14 +2,18 @@
 
 from functools import partial
 
+import msgspec
+
 from hilt.errors import ServiceFault
 from hilt.extensions.capabilities import needed_to_follow
 from hilt.extensions.services.asking import (
+    PUBLISHED,
     SUBSCRIPTIONS,
     Asker,
     Backing,
     Service,
     Table,
+    invalid,
     missing,
 )
 from hilt.wire.faults import INTERNAL
@@ -18,6 +22,8 @@ from hilt.wire.jsonrpc_types import Empty
 
 
 async def publish(backing: Backing, params: Publish, _: Asker) -> Empty:
+    if len(msgspec.json.encode(params.data)) > PUBLISHED:
+        raise invalid(f"publish: {PUBLISHED:,} bytes of data are the limit; pass more through a file")
     backing.facilities.topics.publish(params.topic, params.data)
     return Empty()
 
