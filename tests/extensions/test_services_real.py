@@ -236,6 +236,8 @@ def test_one_that_nobody_was_asked_about_has_neither_keys_nor_the_conversation_u
             fault = refused(it, method, **({"provider": "openai"} if method == "auth.getKey" else {}))
             assert fault.code == -32603 and "nobody has agreed to full access" in fault.message
             assert f"hilt ext grant asker {permission}" in fault.message
+            told = [line["message"] for line in it.rpc.lines if line["type"] == "notice"]
+            assert any(permission in message for message in told), "whoever can grant it"
         assert it.ask("auth.getKey", provider="anthropic") == {"key": ""}
         assert it.ask("toolDefs")["tools"]
 

@@ -35,6 +35,7 @@ class Serving:
             deliver=self._deliver,
             new_id=extension.new_number,
             chain=self._chain,
+            denied=extension.report,
         )
 
     def take(self, id_: Id, method: str, params: Raw | UnsetType) -> None:

@@ -36,19 +36,24 @@ class Asker:
         deliver: Deliver,
         new_id: Callable[[], int],
         chain: Callable[[], tuple[str, ...]] = tuple,
+        denied: Callable[[str], None] | None = None,
     ) -> None:
-        """`new_id` numbers subscriptions. `chain` says which tools led to a call that it makes now, outermost first."""
+        """`new_id` numbers subscriptions. `chain` says which tools led to a call that it makes now, outermost first.
+        `denied` is told what it was refused for want of a permission: whoever can grant it should know."""
         self.name = name
         self.capabilities = capabilities
         self.deliver = deliver
         self.new_id = new_id
         self.chain = chain
+        self._denied = denied
         self._subscriptions: dict[int, Callable[[], None]] = {}
         self._left = False
 
     def require(self, *permissions: str) -> None:
         """Raises `ServiceFault` for the first that it lacks."""
         if refusal := self.capabilities.refusal(*permissions, asking=True):
+            if self._denied:
+                self._denied(refusal)
             raise ServiceFault(INTERNAL, refusal)
 
     @property
