@@ -119,12 +119,12 @@ def test_a_link_in_the_data_directory_is_told_and_the_extension_is_installed(sit
     assert site.row("pig")["state"] == "stopped"
 
 
-def test_what_is_imported_from_piglet_would_run_and_is_given_no_files(site: ExtSite) -> None:
+def test_what_is_imported_from_piglet_would_run_and_finds_what_lay_beside_it(site: ExtSite) -> None:
     pig(site, place=site.folder / ".config" / "piglet" / "extensions" / "pig")
     done = site.ext("import", "--from", "piglet", "--yes")
     assert done.code == 0 and "imported pig" in done.out and "copies" not in done.err
     assert site.row("pig")["state"] == "stopped"
-    assert not (site.home / "data" / "pig").exists()
+    assert (site.home / "data" / "pig" / "seed" / "a.md").is_file()
 
 
 def test_what_piglet_itself_installed_lacks_its_defaults_and_is_installed_all_the_same(site: ExtSite) -> None:

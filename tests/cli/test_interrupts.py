@@ -12,6 +12,7 @@ import pexpect
 import pytest
 
 from support.agent import calls, says
+from support.extending import chaos
 from support.hilt_process import DEADLINE, Hilt, running_with, until, wait_gone
 
 
@@ -40,6 +41,19 @@ def test_a_signal_during_a_command_ends_it_and_tells_by_the_exit_code(tmp_path: 
     wait_gone(mark)
     shown = hilt.run("sessions", "show", str(hilt.sessions()[0]))
     assert "go" in shown.out and "outcome is unknown" in shown.out
+
+
+def test_ctrl_c_during_a_command_of_an_extension_tells_by_the_exit_code_and_loses_nothing_it_said(
+    tmp_path: Path,
+) -> None:
+    hilt = Hilt(tmp_path)
+    hanging = {"on": "command_invoked", "do": 'host_notify:{"method":"showMessage","params":{"text":"half of it"}}'}
+    made = chaos("x", "hello", "register_command:go", "ready", hanging, dialect="jsonrpc")
+    with hilt.started("-p", "/go", *hilt.script(), "--ext", str(made.write(tmp_path / "flagged"))) as process:
+        assert process.stdout and process.stdout.readline() == b"half of it\n"  # at once, and not when it is over
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=DEADLINE)
+    assert (process.returncode, err) == (130, b"hilt: error: /go was cancelled\n")
 
 
 def test_rpc_ends_at_once_on_sigterm_and_takes_its_command_along(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from hilt.agent import interception
 from hilt.agent.questions import Reply
+from hilt.extensions.methods import serving
 from hilt.model.events import Noticed, QuestionAsked
 from support.extending import extended, tool
 from support.offerer import Ask
@@ -15,7 +16,7 @@ from support.offering import offering
 
 pytestmark = pytest.mark.usefixtures("dialect")
 
-QUICK = 0.5
+QUICK = 1.0
 """Seconds the interceptor has, enough to ask the user on a slow machine. All of them together have twice that."""
 
 
@@ -38,6 +39,7 @@ def gate(answer: Any) -> Any:
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interception, "_BUDGET", 2 * QUICK)
+    monkeypatch.setattr(serving, "_MOMENT", 2 * QUICK)
 
 
 async def test_the_user_may_take_longer_than_the_interceptors_have(tmp_path: Path) -> None:

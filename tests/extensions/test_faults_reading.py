@@ -399,6 +399,17 @@ async def test_unknown_notifications_are_ignored_and_told_once_and_unknown_reque
     assert not caplog.records
 
 
+async def test_who_asks_what_is_only_told_or_tells_what_is_asked_learns_which_it_is(tmp_path: Path) -> None:
+    asked = 'host_request:{"id":"q","method":"setWidget"}'
+    made = answering(asked, "await:host_response", "host_notify:host/abort", "answer")
+    made.files["chaos.json"] = made.files["chaos.json"].replace('"ready"', '"record:../../got", "ready"')
+    async with beside(tmp_path, made) as it:
+        assert await it.call("t") == ("ok", False)
+        (refused,) = [frame for frame in it.frames("got") if frame["type"] == "host_response"]
+        assert refused["error"]["code"] == -32601 and "setWidget (it is a notification" in refused["error"]["message"]
+        await it.warned("extension t: 'host/abort' is ignored: it is a request, and came as a notification")
+
+
 @FRAMES_ONLY
 async def test_frames_of_unknown_types_are_ignored_and_told_once_for_each_type(tmp_path: Path) -> None:
     many = ("flood:100", "unknown_type:x$N")

@@ -301,6 +301,19 @@ def test_a_bare_word_that_is_not_on_the_path_is_named(tmp_path: Path, word: str)
     assert caught.value.extension == "demo"
 
 
+@pytest.mark.parametrize("word", ["ruby", "x" * 5000])
+def test_a_runtime_that_is_on_the_path_only_is_named_with_what_there_is_instead(tmp_path: Path, word: str) -> None:
+    (tmp_path / "manifest.yaml").write_text(f"name: demo\nruntime: {word}\nentry: main.rb\n")
+    manifest = read_manifest(tmp_path)
+    with pytest.raises(ManifestError, match="is neither one of bun, node, deno, python nor a file beside it") as caught:
+        resolve_exec(manifest, tmp_path, str(program(tmp_path / "bin" / "ruby").parent))
+    assert str(tmp_path / "manifest.yaml") in caught.value.message and word[:80] in caught.value.message
+    assert "by its path" in caught.value.hint and len(caught.value.hint) < 300
+    program(tmp_path / "ruby")
+    if word == "ruby":
+        assert resolve_exec(manifest, tmp_path, "") == (str(tmp_path / "ruby"), str(tmp_path / "main.rb"))
+
+
 def test_relative_entries_of_the_path_find_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "bin" / "tool")
     monkeypatch.chdir(tmp_path / "bin")

@@ -192,6 +192,8 @@ def test_a_message_that_does_not_say_when_is_of_now(text: str | None) -> None:
     ("value", "reason"),
     [
         (7, "it must be an object"),
+        ({"note": 1}, "it has neither `role` nor `content`"),
+        ({"type": "user", "data": "hello"}, "it has neither `role` nor `content`"),
         ({"role": "system", "content": "x"}, "'system' is no kind of message"),
         ({"type": "other", "data": {"content": "x"}}, "'other' is no kind of message"),
         ({"role": "user", "content": 7}, "`content` must be a text or a list of blocks"),

@@ -163,8 +163,9 @@ def _run(face: Callable[[Interrupts], Awaitable[int]]) -> NoReturn:
 
     from hilt.cli.explain import explain
 
+    interrupts = Interrupts()
+
     async def interruptible() -> int:
-        interrupts = Interrupts()
         task = asyncio.current_task()
         assert task is not None
         interrupts.cancel = task.cancel
@@ -183,6 +184,8 @@ def _run(face: Callable[[Interrupts], Awaitable[int]]) -> NoReturn:
             code = runner.run(interruptible())
         except Exception as error:  # noqa: BLE001 - the outermost place: `explain` logs what it does not know
             code = explain(error)
+            if interrupts.happened:
+                code = interrupts.code  # it failed because it was stopped, as a command does
         _leave(code)
 
 

@@ -176,21 +176,21 @@ class Peer:
         kind = expects or self._expected[purpose]
         pending = Pending(id_, purpose, kind, what, future, now, deadline, patience, now + limit)
         if self._gone:
-            self._fail(pending, self._gone(f"and {what} was not run"))
+            self._fail(pending, self._gone(f"and {_not_done(purpose, what)}"))
             return pending
         try:
             self._channel.send(line(id_))
         except HiltError as error:
-            self._fail(pending, self._unsent(what, error))
+            self._fail(pending, self._unsent(purpose, what, error))
             return pending
         self._pending[id_] = pending
         if deadline < self._alarm_at:
             self._set_alarm(deadline)
         return pending
 
-    def _unsent(self, what: str, error: HiltError) -> ExtensionError:
+    def _unsent(self, purpose: Purpose, what: str, error: HiltError) -> ExtensionError:
         if isinstance(error, ChannelClosed):
-            return ExtensionGone(self._name, f"extension {self._name} is gone: {what} was not run")
+            return ExtensionGone(self._name, f"extension {self._name} is gone: {_not_done(purpose, what)}")
         message = f"extension {self._name}: {what} was not sent: {error.message}"
         unsent = ExtensionError(self._name, message, hint=error.hint)
         unsent.__cause__ = error  # whoever asked may know what to do about a line that is too long
@@ -322,3 +322,8 @@ class Peer:
         if not pending.future.done():
             pending.future.set_exception(error)
             pending.future.exception()  # whoever asked may have left: that is no news
+
+
+def _not_done(purpose: Purpose, what: str) -> str:
+    """Of a question that came too late: calls and commands are run, all else is only asked."""
+    return f"{what} was not run" if purpose in ("call", "command") else f"it could not be asked about {what}"

@@ -34,14 +34,15 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
     """Send one prompt, or run one slash command, and print what comes of it."""
     # What the owner of a command shows is the answer, and goes to stdout.
     progress = Progress(sys.stderr, mask, answers=lambda: asked_of(session, text))
+    answer = _Answer(mask)
     async with session.bus.faced(progress):
-        outcome = await perform(session, text)
-    if outcome.stop not in ("error", "aborted") and outcome.text:
-        answer = mask.text(clean(outcome.text) if sys.stdout.isatty() else outcome.text)
-        if trouble := _write(sys.stdout, answer if answer.endswith("\n") else answer + "\n"):
-            error = f"the answer could not be written to stdout: {trouble}"
-            progress.say(f"hilt: error: {error}\nhint: the session has it; see `hilt sessions show`")
-            return Outcome("error", error)
+        outcome = await perform(session, text, answer.say)
+    if outcome.stop not in ("error", "aborted"):
+        answer.say(outcome.text)
+    if answer.trouble:
+        error = f"the answer could not be written to stdout: {answer.trouble}"
+        progress.say(f"hilt: error: {error}\nhint: the session has it; see `hilt sessions show`")
+        return Outcome("error", error)
     if outcome.stop == "length":
         progress.say("hilt: the reply was cut off at the model's output limit")
     elif outcome.stop == "end" and not (
@@ -49,6 +50,20 @@ async def run(session: Session, text: str, mask: Mask) -> Outcome:
     ):
         progress.say("hilt: the model ended without saying anything")
     return outcome
+
+
+class _Answer:
+    """What goes to stdout."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self.trouble = ""
+        """Why it could not be written, if so."""
+
+    def say(self, text: str) -> None:
+        answer = self._mask.text(clean(text) if sys.stdout.isatty() else text)
+        if answer and not self.trouble:
+            self.trouble = _write(sys.stdout, answer if answer.endswith("\n") else answer + "\n")
 
 
 class Progress:

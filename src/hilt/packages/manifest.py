@@ -208,6 +208,7 @@ def resolve_exec(manifest: Manifest, directory: Path, path: str) -> tuple[str, .
     if manifest.dialect == "jsonrpc":
         entry = (str(directory / manifest.entry),) if manifest.entry else ()
         if manifest.exec not in RUNTIMES:
+            _check_bare(manifest.exec, manifest.name, directory)
             return (str(directory / manifest.exec), *entry)  # an absolute one stays as it is
         word, *before = RUNTIMES[manifest.exec]
         return (_looked_up(word, manifest, directory, path), *before, *(entry or (str(directory),)))
@@ -215,6 +216,18 @@ def resolve_exec(manifest: Manifest, directory: Path, path: str) -> tuple[str, .
     if "/" in program or program in (".", ".."):
         return (str(directory / program), *manifest.args)
     return (_looked_up(program, manifest, directory, path), *manifest.args)
+
+
+def _check_bare(runtime: str, name: str, directory: Path) -> None:
+    """A word such as `ruby` is easily taken for something on PATH. Whatever else there may be is looked at later."""
+    if "/" in runtime or os.path.lexists(directory / runtime):
+        return
+    known = ", ".join(RUNTIMES)
+    raise ManifestError(
+        f"{shown(directory)}/{YAML_MANIFEST}: runtime {quoted(runtime)} is neither one of {known} nor a file beside it",
+        hint=f"build it, or name a program by its path: /usr/bin/{quoted(runtime)}, or a script with a #! line",
+        extension=name,
+    )
 
 
 def _looked_up(word: str, manifest: Manifest, directory: Path, path: str) -> str:

@@ -219,7 +219,11 @@ def _role(said: str, message: AnyMessage) -> Role:
         return role
     if message.tool_call_id:
         return "tool_result"
-    return "assistant" if message.provider or message.model or message.stop_reason else "user"
+    if message.provider or message.model or message.stop_reason:
+        return "assistant"
+    if message.content is None and message.blocks is None:  # taken for a user's, any object would be a message
+        raise FrameError("it has neither `role` nor `content`, so it is no message")
+    return "user"
 
 
 def _user(message: AnyMessage) -> UserMessage:

@@ -58,7 +58,11 @@ class Methods:
         """It may be as long as a line: no more of it is kept than is shown."""
         if method not in self._unknown and len(self._unknown) < _NAMED:
             self._unknown.add(method)
-            self._extension.report(f"an unknown notification {method!r} is ignored, and others of that name")
+            services = self._extension.house.services
+            if services and services.knows(method):
+                self._extension.report(f"{method!r} is ignored: it is a request, and came as a notification")
+            else:
+                self._extension.report(f"an unknown notification {method!r} is ignored, and others of that name")
 
     def register(self, method: str, params: Raw | UnsetType) -> None:
         problem = self._registering.take(method, params)

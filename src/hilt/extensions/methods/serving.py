@@ -1,5 +1,7 @@
 """What an extension asks the host for by method: side by side, so many at once, and given up when it says so."""
 
+import asyncio
+from math import inf
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -13,6 +15,8 @@ from hilt.wire.faults import INTERNAL, METHOD_NOT_FOUND
 from hilt.wire.jsonrpc_reading import read
 
 _SHOWN = 128
+_MOMENT = 5.0
+"""Seconds."""
 _DIALOGS = ("host/askUser", "host/showPicker")
 _BYTES = 32 * 1024 * 1024
 """Of what it may have asked for that has not been answered yet."""
@@ -29,6 +33,9 @@ class Serving:
         self._asked: dict[Id, tuple[str, int]] = {}
         """The methods under way and the size of what came with them, by the number the extension gave its question."""
         self._bytes = 0
+        self._loop = asyncio.get_running_loop()
+        self._answered = -inf
+        """When the user last answered it."""
         self._asker = Asker(
             extension.name,
             extension.capabilities,
@@ -45,7 +52,7 @@ class Serving:
             return
         services = self._extension.house.services
         if services is None or not services.knows(method):
-            self._extension.refuse(id_, METHOD_NOT_FOUND, f"method not found: {method[:_SHOWN]}")
+            self._extension.refuse(id_, METHOD_NOT_FOUND, f"method not found: {method[:_SHOWN]}{_told_only(method)}")
             return
         size = 0 if params is UNSET else len(memoryview(params))
         if self._bytes + size > _BYTES or not self._begin(services, id_, method, params):
@@ -67,8 +74,10 @@ class Serving:
 
     @property
     def asks_user(self) -> bool:
-        """Whether something it asked for waits for the user's answer."""
-        return any(method in _DIALOGS for method, _ in self._asked.values())
+        """Whether something it asked for waits for the user's answer, or has only just had it: it must have the time to
+        make something of that."""
+        recently = self._loop.time() < self._answered + _MOMENT
+        return recently or any(method in _DIALOGS for method, _ in self._asked.values())
 
     def stop(self) -> None:
         """It is gone: what it subscribed to ends. What is under way ends with its errands."""
@@ -97,6 +106,8 @@ class Serving:
         """False when it was answered before."""
         method, size = self._asked.pop(id_, ("", 0))
         self._bytes -= size
+        if method in _DIALOGS:
+            self._answered = self._loop.time()
         return bool(method)
 
     def _deliver(self, topic: str, subscription: int, data: Any) -> None:
@@ -112,3 +123,11 @@ class Serving:
         judging = [pending.question[0] for pending in peer.verdicts if pending.question]
         verdicts = 1 + sum(question.origin == own for question in judging) if judging else 0
         return tuple(f"{own}#{depth + 1}" for depth in range(max(calls, verdicts)))
+
+
+def _told_only(method: str) -> str:
+    # They take a while to be defined, and hardly anyone asks for such a thing.
+    from hilt.wire.jsonrpc_methods import METHODS
+
+    known = METHODS.get(method)
+    return " (it is a notification: nobody answers it)" if known and known.kind == "notice" else ""
