@@ -64,6 +64,19 @@ def test_what_is_switched_off_for_piglet_is_so_here(site: ExtSite) -> None:
     assert site.row("on")["dialect"] == "jsonrpc" and site.row("on")["version"] == "2"
 
 
+@pytest.mark.parametrize("config", ["disabled_extensions: [off", "- off", "disabled_extensions: 7"])
+def test_where_nobody_can_tell_what_is_switched_off_nothing_is_imported(site: ExtSite, config: str) -> None:
+    piglet(site, "off")
+    file = site.folder / ".config" / "piglet" / "config.yaml"
+    file.write_text(config)
+    refused = site.ext("import", "--from", "piglet", "--yes")
+    file.write_text("")
+    done = site.ext("import", "--from", "piglet", "--yes")
+
+    assert refused.code == 1 and str(file) in refused.err and "hint: correct it" in refused.err
+    assert done.out == "imported off\n"  # so it was not before
+
+
 def test_what_one_of_piglet_kept_beside_its_code_is_found_where_it_keeps_things_here(site: ExtSite) -> None:
     place = piglet(site, "notes")
     for kept in ("notes.md", "facts/one.jsonl"):

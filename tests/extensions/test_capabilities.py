@@ -415,6 +415,25 @@ async def test_a_section_of_the_system_prompt_needs_conversation_write(tmp_path:
             await it.warned("permission denied", "extension t", "conversation:write")
 
 
+@pytest.mark.parametrize(
+    ("kind", "left_out"),
+    [
+        ({"kind": "message_hook", "name": "n"}, "its message hook is left out"),
+        ({"kind": "input_transformer", "name": "n"}, "its input transformer is left out"),
+        ({"kind": "compactor", "name": "n"}, "its compactor is left out"),
+        ({"kind": "provider", "api": "n"}, "its provider is left out"),
+        ({"kind": "interceptor", "name": "n"}, "it is not shown what tools return"),
+        ({"kind": "prompt_section", "title": "n", "content": "x"}, "prompt section 'n' is left out"),
+    ],
+)
+async def test_what_is_left_out_for_want_of_a_permission_is_named(
+    tmp_path: Path, kind: dict[str, str], left_out: str
+) -> None:
+    made = chaos("t", "hello", f"register:{json.dumps(kind)}", "ready", permissions=[])
+    async with beside(tmp_path, made) as it:
+        await it.warned("permission denied", "hilt ext grant t conversation:", left_out)
+
+
 # A15, A16, A3: names belong to who had them first, and a guard to its owner
 
 

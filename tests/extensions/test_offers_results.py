@@ -12,7 +12,7 @@ from hilt.model.content import Image, Text
 from hilt.model.contributions import Invocation, ToolOutput
 from hilt.model.events import ToolResultAdded
 from support.agent import calls, says, tool
-from support.extending import Made, extended
+from support.extending import JSONRPC_ONLY, Made, extended
 from support.offerer import Ask, Refused
 from support.offering import heard, offering
 
@@ -131,6 +131,17 @@ async def test_an_interceptor_that_fails_hangs_or_dies_leaves_the_result_to_the_
             await it.warned("result interceptor of", name, "used without it")
         assert {note["extension"] for note in it.notes("result_unchecked")} == set(bad)
         await it.until((tmp_path / "extensions/slow/cancelled").exists, "word that nobody waits any more")
+
+
+@JSONRPC_ONLY
+@pytest.mark.usefixtures("dialect")
+async def test_one_that_dies_over_its_own_tool_is_said_not_to_have_been_asked_about_the_result(tmp_path: Path) -> None:
+    offers = [("tool", {"name": "look", "description": "x"}), ("interceptor", {"name": "i"})]
+    made = offering("t", *offers, answers={"tool/execute": die})
+    async with extended(tmp_path, made, turns=TURNS) as it:
+        await it.ready()
+        await it.say()
+        await it.warned("result interceptor of t", "and it could not be asked about what look returned")
 
 
 def block(ask: Ask) -> Any:

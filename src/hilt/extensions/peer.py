@@ -223,7 +223,8 @@ class Peer:
             self._alarm.cancel()
         for pending in self._pending.values():
             # Where nothing can have been done that may not be done twice, whoever asked decides what follows.
-            unknown = "" if pending.purpose == "method" else "; it was not retried, and its outcome is unknown"
+            begun = pending.purpose in ("call", "command")
+            unknown = "; it was not retried, and its outcome is unknown" if begun else ""
             self._fail(pending, why(f"before it answered {pending.what}{unknown}"))
         self._pending.clear()
 

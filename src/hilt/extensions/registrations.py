@@ -55,6 +55,16 @@ _OFFERS = 16
 Offer: TypeAlias = ResultInterceptor | MessageHook | InputTransformer | Compactor | ModelSource
 Kind: TypeAlias = Literal["result", "hook", "transformer", "compactor", "provider"]
 
+_LEFT_OUT: Mapping[Kind, str] = MappingProxyType(
+    {
+        "result": "it is not shown what tools return",
+        "hook": "its message hook is left out",
+        "transformer": "its input transformer is left out",
+        "compactor": "its compactor is left out",
+        "provider": "its provider is left out",
+    }
+)
+"""What follows where a permission is missing."""
 
 _KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -223,7 +233,7 @@ class Registrations:
 
     def offer(self, kind: Kind, name: str, offer: Offer) -> str | None:
         if refusal := self._capabilities.refusal(*needed_to_offer(offer)):
-            return refusal
+            return f"{refusal}; {_LEFT_OUT[kind]}"
         others = self._offers.keys() - {(kind, name)}
         if sum(other == kind for other, _ in others) >= _OFFERS:
             return f"{kind} {name[:64]!r}: an extension can have {_OFFERS}"
@@ -235,9 +245,9 @@ class Registrations:
     def section(self, offered: OfferedSection) -> str | None:
         if not offered.title:
             return "prompt section: title is missing"
-        if refusal := self._capabilities.refusal(WRITE):
-            return refusal
         shown = repr(offered.title[:64])
+        if refusal := self._capabilities.refusal(WRITE):
+            return f"{refusal}; prompt section {shown} is left out"
         if len((offered.title + offered.content).encode()) > _SECTION:
             return f"prompt section {shown}: {_SECTION:,} bytes is the limit"
         if len(self._sections.keys() - {offered.title}) >= _SECTIONS:

@@ -17,6 +17,7 @@ from hilt.packages.manifest import manifest_file
 from hilt.packages.members import shown
 
 _LARGEST_CONFIG = 256 * 1024
+_CORRECT = "correct it, or move it away for the time being: then all of them are imported switched on"
 
 
 def bring_in(site: Site, options: argparse.Namespace) -> Told:
@@ -94,12 +95,19 @@ def _piglet() -> Path:
 
 
 def _switched_off(place: Path) -> frozenset[str]:
-    """The names that its configuration lists as disabled; none where that cannot be read."""
+    """The names that its configuration lists as disabled. Raises `HiltError` where that cannot be told: what somebody
+    switched off must not run here because of a slip in a file."""
     from hilt.packages.members import Members, read_file, yaml_members
 
     config = place.parent / "config.yaml"
-    try:
-        values = yaml_members(config, read_file(config, _LARGEST_CONFIG, "a mapping"), "a mapping")
-    except HiltError:
+    if not config.exists():
         return frozenset()
-    return frozenset(Members(values).texts("disabled_extensions"))
+    try:
+        data = read_file(config, _LARGEST_CONFIG, "a mapping")
+        members = Members(yaml_members(config, data, "a mapping") if data.strip() else {})
+    except HiltError as error:
+        raise HiltError(f"{error.message}; it says which extensions are switched off", hint=_CORRECT) from error
+    names = members.texts("disabled_extensions")
+    for message, _ in members.wrong.values():
+        raise HiltError(f"{shown(config)}: {message}", hint=_CORRECT)
+    return frozenset(names)

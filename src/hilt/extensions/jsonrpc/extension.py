@@ -30,7 +30,7 @@ from hilt.wire.line import strip_bom
 
 class JsonRpcExtension(Extension):
     greeting = "answer to initialize"
-    opening = "on descriptor 3, or on standard input, it is sent initialize, and answers once all is registered"
+    opening = "on descriptor 3, or on standard input, it is sent initialize; it registers, answers, and flushes"
     silence = "did not answer initialize"
 
     def __init__(self, found: Found, house: House, program: Program, keeper: Keeper, group: asyncio.TaskGroup) -> None:
