@@ -68,6 +68,15 @@ def test_a_conversation_with_tools_goes_through_an_extension_over_every_face(hil
         assert (state["usage"]["input"], state["usage"]["output"]) == (7, 3)
 
 
+@pytest.mark.usefixtures("dialect")
+def test_what_is_part_of_hilt_answers_for_itself(hilt: Hilt) -> None:
+    directory = written(hilt, ("provider", {"api": "demo"}), answers={"provider/stream": converse})
+    done = hilt.run("-p", "hi", "--provider", "demo", "--ext", str(directory))
+    assert done.code == 0 and "not a language model" in done.out
+    assert "extension p: provider demo: that is part of hilt" in done.err
+    assert heard(directory, "provider/stream") == []
+
+
 def check_story(told: list[dict[str, Any]]) -> None:
     def joined(kind: str) -> str:
         return "".join(line["delta"] for line in told if line["type"] == kind)

@@ -65,8 +65,8 @@ class Methods:
                 self._extension.report(f"an unknown notification {method!r} is ignored, and others of that name")
 
     def register(self, method: str, params: Raw | UnsetType) -> None:
-        problem = self._registering.take(method, params)
-        self._report(problem)
+        if problem := self._registering.take(method, params):
+            self._extension.report(problem)
         self._extension.keeper.changed()
 
     def registered(self) -> Registered:

@@ -20,6 +20,7 @@ from hilt.model.contributions import (
     ModelSource,
     ResultInterceptor,
 )
+from hilt.model.models import OWN
 from hilt.wire import jsonrpc_types as wire
 from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_events import EVENTS
@@ -154,6 +155,8 @@ class Registering:
     def provider(self, params: wire.RegisterProvider) -> str | None:
         if problem := _name_problem("register/provider", params.api, "api"):
             return problem
+        if params.api.lower() in OWN:
+            return f"provider {params.api}: that is part of hilt; choose another name"
         if len(params.models) > _PROVIDER_MODELS:
             return f"provider {params.api}: {_PROVIDER_MODELS:,} models are the limit"
         models = tuple(model_info(model, params.api) for model in params.models if model.id)
