@@ -9,10 +9,6 @@ from hilt.model.conversation import Usage
 Reasoning: TypeAlias = Literal["", "low", "medium", "high"]
 
 
-OWN = frozenset({"demo", "script"})
-"""Providers that are part of hilt: nobody else answers for them."""
-
-
 class Price(Struct, frozen=True):
     """US dollars per million tokens."""
 

@@ -4,8 +4,6 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from hilt.model.models import OWN
-
 
 class Vendor(Struct, frozen=True):
     name: str
@@ -84,7 +82,7 @@ PROVIDERS: MappingProxyType[str, Vendor] = MappingProxyType(
 KEYS = tuple(name for vendor in PROVIDERS.values() for name in vendor.env)
 """The environment variables that hold keys of hilt's own."""
 
-LOCAL = OWN
+LOCAL = frozenset({"demo", "script"})
 """These have no API, so no key and no address."""
 
 KIMI_CODING = "https://api.kimi.com/coding/v1"

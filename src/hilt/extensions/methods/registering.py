@@ -20,7 +20,6 @@ from hilt.model.contributions import (
     ModelSource,
     ResultInterceptor,
 )
-from hilt.model.models import OWN
 from hilt.wire import jsonrpc_types as wire
 from hilt.wire.freeform import pack
 from hilt.wire.jsonrpc_events import EVENTS
@@ -30,6 +29,8 @@ from hilt.wire.jsonrpc_reading import read
 _NAME = 128
 """Characters."""
 _PROVIDER_MODELS = 1000
+_DEMO = "demo"
+"""What answers when nobody was chosen, and must not be anybody else."""
 _NAMES = 64
 """Of each kind that is asked all at once."""
 _NEVER = frozenset({"EventTurnUsage"})
@@ -155,7 +156,7 @@ class Registering:
     def provider(self, params: wire.RegisterProvider) -> str | None:
         if problem := _name_problem("register/provider", params.api, "api"):
             return problem
-        if params.api.lower() in OWN:
+        if params.api.lower() == _DEMO:
             return f"provider {params.api}: that is part of hilt; choose another name"
         if len(params.models) > _PROVIDER_MODELS:
             return f"provider {params.api}: {_PROVIDER_MODELS:,} models are the limit"
