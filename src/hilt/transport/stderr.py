@@ -9,6 +9,7 @@ import asyncio
 import os
 import re
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +27,7 @@ _DOUBTFUL = re.compile(rb"^(?=[^\n\t -Z\\-~])", re.MULTILINE)
 """Lines that begin with a bracket, or with what may not be seen: remarks of ours begin with a bracket."""
 
 
-class Pump:
+class Pump(ABC):
     """Reads what a child writes, at a limited rate, for as long as it writes anything."""
 
     def __init__(self, source: Source) -> None:
@@ -37,9 +38,9 @@ class Pump:
         self._pause: asyncio.TimerHandle | None = None
         self._source.watch(self._pump)
 
+    @abstractmethod
     def take(self, chunk: bytes) -> None:
         """What came; none at the end."""
-        raise NotImplementedError
 
     def catch_up(self) -> None:
         """Read what the pipe holds, for the child has exited and its last words may be there."""
