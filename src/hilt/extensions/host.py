@@ -89,6 +89,7 @@ class ExtensionHost:
             self._group = group
             conflicts = group.create_task(self._report_conflicts(), name="extension conflicts")
             discovery = self._look()  # nothing else is waiting yet
+            self._untrusted = discovery.untrusted
             for found in discovery.found:
                 self._start(found)
             for problem in discovery.problems:
@@ -137,7 +138,9 @@ class ExtensionHost:
                 missing(name)
             wanted = [problem for problem in discovery.problems if only is None or problem.name in only]
             problems = [_told(problem) for problem in wanted if problem.where not in said]
-            return await self._reload(names, found, problems)
+            outcome = await self._reload(names, found, problems)
+            self._untrusted = discovery.untrusted  # not before: what is trusted now would be nowhere until it starts
+            return outcome
 
     async def settled(self) -> None:
         deadline = self._started + self._settling
@@ -185,7 +188,6 @@ class ExtensionHost:
     def _look(self) -> Discovery:
         discovery = self._finds.all()
         self._disabled, self._problems = discovery.disabled, discovery.problems
-        self._untrusted = discovery.untrusted
         return discovery
 
     async def _seek_consent(self) -> None:
