@@ -11,7 +11,6 @@ from msgspec import structs
 
 from hilt.agent.activation import ACTIVATE
 from hilt.agent.guests import Guests
-from hilt.agent.parts import NoExtensions
 from hilt.agent.permissions import Permissions
 from hilt.errors import UsageError
 from hilt.model.actions import (
@@ -24,6 +23,7 @@ from hilt.model.actions import (
     OpenPanel,
     Prompt,
     RenderPanel,
+    Revive,
     Settle,
     Submit,
     ToolPrompt,
@@ -393,106 +393,27 @@ async def test_only_so_many_notes_are_kept(tmp_path: Path) -> None:
 # Panels
 
 
-class Told(NoExtensions):
-    """Keeps what the owners of panels would be told."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[Any, ...]] = []
-
-    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
-        self.heard.append(("key", extension, panel_id, key, text))
-
-    def panel_resize(self, extension: str, panel_id: str, width: int, height: int) -> None:
-        self.heard.append(("resize", extension, panel_id, width, height))
-
-    def panel_closed(self, extension: str, panel_id: str) -> None:
-        self.heard.append(("closed", extension, panel_id))
-
-
-@contextmanager
-def listening(it: Extended) -> Iterator[list[tuple[Any, ...]]]:
-    told, before = Told(), it.session.extensions
-    it.session.extensions = told
-    yield told.heard
-    it.session.extensions = before
-
-
-async def show(it: Extended, owner: str, panel: Panel) -> None:
-    await Guests(it.session).apply((OpenPanel(panel),), owner)
-
-
-async def test_opening_a_panel_closes_the_one_that_was_open_and_its_owner_is_told(tmp_path: Path) -> None:
-    async with extended(tmp_path) as it:
-        with listening(it) as heard:
-            await show(it, "a", Panel("p", "A", ("one",), "foot"))
-            await show(it, "b", Panel("p", "B"))
-            assert heard == [("closed", "a", "p")]
-            assert it.events == [
-                PanelShown("a", "p", "A", ("one",), "foot"),
-                PanelClosed("a", "p", "replaced by a panel of b"),
-                PanelShown("b", "p", "B", (), ""),
-            ]
-            assert it.session.panels.shown == PanelShown("b", "p", "B", (), "")
-            await show(it, "b", Panel("p", "B again"))
-            assert heard == [("closed", "a", "p")], "its own, once more"
-
-
-async def test_only_the_open_panel_is_drawn_anew_and_keeps_its_title_unless_there_is_another(tmp_path: Path) -> None:
+async def test_what_extensions_want_of_their_panels_is_done(tmp_path: Path) -> None:
     async with extended(tmp_path) as it:
         guests = Guests(it.session)
-        await guests.apply((RenderPanel(Panel("p", "too soon")),), "a")
-        await show(it, "a", Panel("p", "A", ("one",), "foot"))
-        await guests.apply((RenderPanel(Panel("other", "x")),), "a")
-        await guests.apply((RenderPanel(Panel("p", "x")),), "b")
-        await guests.apply((RenderPanel(Panel("p", "", ("two",))),), "a")
-        await guests.apply((RenderPanel(Panel("p", "B")),), "a")
-        assert it.of(PanelShown)[1:] == [PanelShown("a", "p", "A", ("two",), ""), PanelShown("a", "p", "B", (), "")]
+        await guests.apply((OpenPanel(Panel("p", "A")), OpenPanel(Panel("q"))), "a")
+        await guests.apply((RenderPanel(Panel("p", "", ("two",))), ClosePanel("q")), "a")
+        await it.seen(PanelShown, panel_id="p", lines=("two",))
+        await it.seen(PanelClosed, panel_id="q")
+        assert [one.panel for one in it.session.panels.all] == [Panel("p", "A", ("two",))]
 
 
-async def test_an_extension_closes_its_own_panel_alone_and_is_not_told_what_it_knows(tmp_path: Path) -> None:
+async def test_the_panel_of_one_that_is_gone_is_closed_to_faces_saying_why_until_that_is_back(tmp_path: Path) -> None:
     async with extended(tmp_path) as it:
-        with listening(it) as heard:
-            await show(it, "a", Panel("p"))
-            await Guests(it.session).apply((ClosePanel("p"),), "b")
-            await Guests(it.session).apply((ClosePanel("other"),), "a")
-            assert it.session.panels.open
-            await Guests(it.session).apply((ClosePanel("p"),), "a")
-            assert it.session.panels.shown is None
-            assert it.of(PanelClosed) == [PanelClosed("a", "p")]
-            assert heard == []
-
-
-async def test_keys_sizes_and_the_end_go_to_the_owner_of_the_open_panel(tmp_path: Path) -> None:
-    async with extended(tmp_path) as it:
-        with listening(it) as heard:
-            await show(it, "a", Panel("p"))
-            it.session.panels.key("p", "rune", "x")
-            it.session.panels.resize("p", 80, 24)
-            await it.session.panels.close("p")
-            assert heard == [("key", "a", "p", "rune", "x"), ("resize", "a", "p", 80, 24), ("closed", "a", "p")]
-            assert it.of(PanelClosed) == [PanelClosed("a", "p")]
-            await show(it, "b", Panel("q"))
-            assert heard[-1] == ("resize", "b", "q", 80, 24), "the size is known by now"
-
-
-async def test_a_panel_that_is_not_open_takes_no_keys(tmp_path: Path) -> None:
-    async with extended(tmp_path) as it:
-        with pytest.raises(UsageError, match='no panel "p" is open; none is'):
-            it.session.panels.key("p", "up")
-        await show(it, "a", Panel("q"))
-        with pytest.raises(UsageError, match='no panel "p" is open; "q" is'):
-            it.session.panels.resize("p", 1, 1)
-        with pytest.raises(UsageError, match='"q" is'):
-            await it.session.panels.close("p")
-
-
-async def test_the_panel_of_one_that_is_gone_is_closed_saying_why(tmp_path: Path) -> None:
-    async with extended(tmp_path) as it:
-        await show(it, "a", Panel("p"))
-        await Guests(it.session).apply((Settle("b is gone"),), "b")
-        assert it.session.panels.open
-        await Guests(it.session).apply((Settle("a is gone"),), "a")
-        assert it.of(PanelClosed) == [PanelClosed("a", "p", "a is gone")]
+        guests = Guests(it.session)
+        await guests.apply((OpenPanel(Panel("p")),), "a")
+        await guests.apply((Settle("b is gone"),), "b")
+        assert it.session.panels.shown
+        await guests.apply((Settle("a is gone"),), "a")
+        await it.seen(PanelClosed, extension="a", panel_id="p", reason="a is gone")
+        await guests.apply((Revive(),), "a")
+        await it.until(lambda: len(it.of(PanelShown)) == 2)
+        assert it.session.panels.shown == PanelShown("a", "p", "", (), "")
 
 
 # Deferred tools

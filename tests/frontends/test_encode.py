@@ -252,10 +252,26 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
         events.Notified("me", "warn", "oh"),
         {"type": "ext_notify", "extension": "me", "level": "warn", "message": "oh"},
     ),
+    (
+        events.Notified("me", "info", "again", 7),
+        {"type": "ext_notify", "extension": "me", "level": "info", "message": "again", "skipped": 7},
+    ),
     (events.NotesCleared("me"), {"type": "ext_clear_notes", "extension": "me"}),
     (
         events.PanelShown("me", "p", "T", ("one",), "f"),
         {"type": "ext_panel", "extension": "me", "panel_id": "p", "title": "T", "lines": ["one"], "footer": "f"},
+    ),
+    (
+        events.PanelShown("me", "p", "", (), "", focused=False),
+        {
+            "type": "ext_panel",
+            "extension": "me",
+            "panel_id": "p",
+            "title": "",
+            "lines": [],
+            "footer": "",
+            "focused": False,
+        },
     ),
     (events.PanelClosed("me", "p"), {"type": "ext_panel_close", "extension": "me", "panel_id": "p"}),
     (
@@ -299,6 +315,7 @@ CASES: list[tuple[events.Event, dict[str, Any]]] = [
             "decisions": [{"extension": "one", "decision": "allow", "ms": 0.0}],
         },
     ),
+    (events.ConversationMoved("s1", 3), {"type": "conversation", "session": "s1", "messages": 3}),
     (events.QueueChanged(("a", "b")), {"type": "queue", "waiting": ["a", "b"]}),
     (
         events.StateChanged("p", "m", "ask", True, "s1", step=True),

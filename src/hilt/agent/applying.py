@@ -25,6 +25,7 @@ from hilt.model.actions import (
     Quit,
     Rename,
     RenderPanel,
+    Revive,
     SendMessage,
     SetInput,
     SetJail,
@@ -84,7 +85,7 @@ async def apply(session: "Session", actions: Iterable[Action], source: str, by: 
                 await session.bus.emit(Displayed(source, session.parts.undo()))
             case Noop():
                 pass
-            case OpenPanel() | RenderPanel() | ClosePanel() | Notify() | ClearNotes() | Settle():
+            case OpenPanel() | RenderPanel() | ClosePanel() | Notify() | ClearNotes() | Settle() | Revive():
                 await _show(session, action, source)
             case SetWidget() | ShowOverlay() | CloseOverlay() | SetStatus() | AttachImage() | DetachImage():
                 await session.screen.do(action, source)
@@ -101,7 +102,9 @@ async def apply(session: "Session", actions: Iterable[Action], source: str, by: 
 
 
 async def _show(
-    session: "Session", action: OpenPanel | RenderPanel | ClosePanel | Notify | ClearNotes | Settle, source: str
+    session: "Session",
+    action: OpenPanel | RenderPanel | ClosePanel | Notify | ClearNotes | Settle | Revive,
+    source: str,
 ) -> None:
     match action:
         case OpenPanel(open_panel=panel):
@@ -118,6 +121,8 @@ async def _show(
             await session.panels.bereave(source, reason)
             await session.screen.bereave(source)
             session.activation.bereave(source)
+        case Revive():
+            await session.panels.revive(source)
 
 
 async def _tool_prompt(session: "Session", action: ToolPrompt, source: str, by: str) -> None:

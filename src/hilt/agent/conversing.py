@@ -29,7 +29,7 @@ class Conversing:
         transcript = self._session.transcript
         transcript.replace([self._signed(message) for message in messages], source)
         await transcript.settle()
-        await self._session.announce()
+        await self._session.tell_moved()
 
     def snapshot(self) -> LlmSnapshot:
         parts, activation = self._session.parts, self._session.activation

@@ -79,7 +79,7 @@ async def _settled(session: "Session", messages: list[Message]) -> None:
     session.transcript.resume(messages)
     await session.transcript.settle()
     await session.notes.clear_all()
-    await session.announce()
+    await session.tell_moved()
 
 
 async def _go_on(session: "Session", opening: Callable[[], SessionLog]) -> None:
@@ -93,7 +93,7 @@ async def _go_on(session: "Session", opening: Callable[[], SessionLog]) -> None:
     await asyncio.to_thread(left.close)
     await _tell_differences(session, log)
     await session.notes.clear_all()
-    await session.announce()
+    await session.tell_moved()
 
 
 def _read(opening: Callable[[], SessionLog]) -> tuple[SessionLog, list[Message], Usage]:

@@ -12,6 +12,7 @@ from hilt.model.events import (
     Decided,
     Event,
     Intercepted,
+    PanelShown,
     PermissionAsked,
     PermissionDecided,
     PickerAsked,
@@ -33,6 +34,7 @@ _OPTIONAL = {
     "tool_call": ("extension", "invalid"),
     "assistant_replace": ("reason",),
     "ext_insert": ("replace",),
+    "ext_notify": ("skipped",),
     "ext_panel_close": ("reason",),
     "ext_overlay": ("anchor", "width"),
     "ext_image": ("mime_type", "bytes"),
@@ -98,6 +100,10 @@ def event_json(event: Event) -> dict[str, Any]:
                 **({"extension": event.extension} if event.extension else {}),
                 **({"changed_by": list(event.changed_by)} if event.changed_by else {}),
             }
+        case PanelShown(focused=True):
+            fields = _plain(event)
+            del fields["focused"]  # as existing clients expect, who know of one panel
+            return fields
         case UsageReported():
             return {"type": "usage", **usage_json(event.usage), "cumulative": usage_json(event.cumulative)}
         case PermissionAsked() | TrustAsked() | PickerAsked() | QuestionAsked():
@@ -162,8 +168,9 @@ def _decision(decided: Decided) -> dict[str, Any]:
 
 def extension_json(status: ExtensionStatus) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(status)
-    if not fields["reason"]:
-        del fields["reason"]
+    for name in ("reason", "last_error"):
+        if not fields[name]:
+            del fields[name]
     return fields
 
 

@@ -59,18 +59,18 @@ class ReloadRequest(Struct, frozen=True):
     """All of them when empty."""
 
 
-class PanelRequest(Struct, frozen=True):
+class PanelRequest(Struct, frozen=True, kw_only=True):
     panel_id: str
+    extension: str = ""
+    """Whose it is; without it, that panel of this id which last had the focus."""
 
 
-class PanelKeyRequest(Struct, frozen=True):
-    panel_id: str
+class PanelKeyRequest(PanelRequest, frozen=True, kw_only=True):
     key: str
     text: str = ""
 
 
-class PanelResizeRequest(Struct, frozen=True):
-    panel_id: str
+class PanelResizeRequest(PanelRequest, frozen=True, kw_only=True):
     width: Annotated[int, Meta(ge=1, le=10_000)]
     height: Annotated[int, Meta(ge=1, le=10_000)]
 

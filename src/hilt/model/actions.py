@@ -95,13 +95,13 @@ class ToolPrompt(Struct, frozen=True, tag_field="action", tag="tool_prompt"):
 
 
 class OpenPanel(Struct, frozen=True, tag_field="action", tag="open_panel"):
-    """Show this panel in place of any other."""
+    """Show this panel, beside any other, and give it the focus. One of the same owner and id is replaced."""
 
     open_panel: Panel
 
 
 class RenderPanel(Struct, frozen=True, tag_field="action", tag="render_panel"):
-    """Show this in the open panel of the same owner and id. An empty title keeps the old one."""
+    """Show this in the open panel of the same owner and id, focused or not. An empty title keeps the old one."""
 
     panel: Panel
 
@@ -193,9 +193,13 @@ class Quit(Struct, frozen=True, tag_field="action", tag="quit"):
 
 
 class Settle(Struct, frozen=True, tag_field="action", tag="settle"):
-    """The owner is gone: close what it had open."""
+    """The owner is gone: take away what it showed. Its panels stay, and take no keys."""
 
     reason: str
+
+
+class Revive(Struct, frozen=True, tag_field="action", tag="revive"):
+    """The owner is there again: its panels are its own once more."""
 
 
 Action: TypeAlias = (
@@ -233,4 +237,5 @@ Action: TypeAlias = (
     | DetachImage
     | Quit
     | Settle
+    | Revive
 )

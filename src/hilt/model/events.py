@@ -204,6 +204,8 @@ class Notified(Struct, frozen=True, tag_field="type", tag="ext_notify"):
     extension: str
     level: NoteLevel
     message: str
+    skipped: int = 0
+    """How many of the same extension came before it and were not told, for there were too many."""
 
 
 class NotesCleared(Struct, frozen=True, tag_field="type", tag="ext_clear_notes"):
@@ -211,24 +213,27 @@ class NotesCleared(Struct, frozen=True, tag_field="type", tag="ext_clear_notes")
 
 
 class PanelShown(Struct, frozen=True, tag_field="type", tag="ext_panel"):
-    """A panel was opened or drawn anew. There is at most one."""
+    """A panel was opened, drawn anew or given the focus, or came back with its extension. There may be several."""
 
     extension: str
     panel_id: str
     title: str
     lines: tuple[str, ...]
     footer: str
+    focused: bool = True
+    """It is the one that hears the keys; no other is from now on."""
 
     @classmethod
-    def of(cls, extension: str, panel: Panel) -> "PanelShown":
-        return cls(extension, panel.id, panel.title, panel.lines, panel.footer)
+    def of(cls, extension: str, panel: Panel, *, focused: bool = True) -> "PanelShown":
+        return cls(extension, panel.id, panel.title, panel.lines, panel.footer, focused)
 
 
 class PanelClosed(Struct, frozen=True, tag_field="type", tag="ext_panel_close"):
     extension: str
     panel_id: str
     reason: str = ""
-    """Empty when its owner or the user closed it."""
+    """Empty when its owner or the user closed it. Otherwise its owner is gone: nothing hears its keys any more, but it
+    comes back with its owner, unless the user closes it first."""
 
 
 class WidgetShown(Struct, frozen=True, tag_field="type", tag="ext_widget"):
@@ -371,6 +376,13 @@ class QueueChanged(Struct, frozen=True, tag_field="type", tag="queue"):
     waiting: tuple[str, ...]
 
 
+class ConversationMoved(Struct, frozen=True, tag_field="type", tag="conversation"):
+    """It is another one from here on: another session or branch was opened, or it was cleared or replaced."""
+
+    session: str
+    messages: int
+
+
 class StateChanged(Struct, frozen=True, tag_field="type", tag="state"):
     """The model, the mode or the session changed by command."""
 
@@ -431,5 +443,6 @@ Event: TypeAlias = (
     | ExtensionChanged
     | Intercepted
     | QueueChanged
+    | ConversationMoved
     | StateChanged
 )
