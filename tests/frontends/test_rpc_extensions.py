@@ -58,6 +58,7 @@ def test_extensions_are_listed_with_all_that_is_known_of_them(hilt: Hilt) -> Non
         assert list(told) == ["sick", "well", "off"]
         assert Path(f"/proc/{told['well'].pop('pid')}/cwd").readlink() == well
         assert 0 < told["well"].pop("start_ms") < 20_000
+        assert 0 < told["well"].pop("prompt_tokens") < 100
         assert told["well"] == {
             "name": "well",
             "version": "1.2.3",
@@ -75,8 +76,14 @@ def test_extensions_are_listed_with_all_that_is_known_of_them(hilt: Hilt) -> Non
             "mistakes": 0,
             "unchecked": 0,
             "tokens_used": 0,
+            "calls": 0,
+            "mean_ms": 0.0,
+            "worst_ms": 0.0,
+            "busy_ms": 0.0,
+            "log": str(hilt.home / "logs" / "ext-well.log"),
         }
         assert told["sick"]["pid"] is None
+        assert "exited with code 3" in told["sick"]["last_error"]
         assert "exited with code 3" in told["sick"]["reason"] and "oh no" in told["sick"]["reason"]
         assert told["off"]["state"] == "disabled" and "enabled" in told["off"]["reason"]
         shown = rpc.ask("command", name="ext")["data"]["display"]
@@ -167,7 +174,9 @@ def test_a_reload_that_fails_says_why_and_what_ran_goes_on(
             write(hilt, Made("a", now))
         answer = rpc.ask("reload_ext", name=name)
         assert not answer["success"] and all(words in answer["error"] for words in complaints)
-        assert extensions(rpc) == before
+        after = extensions(rpc)
+        assert bool(after["a"].pop("last_error", "")) == bool(now), "nothing is wrong with it if another was meant"
+        assert after == before
         assert results(rpc.prompt("go")) == ["ok"]
 
 
@@ -215,6 +224,7 @@ def test_a_panel_gets_keys_its_size_and_its_end_and_others_are_refused(hilt: Hil
         assert rpc.ask("panel_close", panel_id="p")["success"]
         assert rpc.ask("get_state")["data"]["panel"] is None
         assert not rpc.ask("panel_key", panel_id="p", key="down")["success"]
+        rpc.event("ext_panel_close")
         until(lambda: len(heard(hilt, "a")) == 4, "four frames")
     assert heard(hilt, "a") == [
         {"type": "panel_key", "panel_id": "p", "key": "down"},
@@ -232,18 +242,51 @@ def test_a_panel_gets_keys_its_size_and_its_end_and_others_are_refused(hilt: Hil
     assert closed == {"type": "ext_panel_close", "extension": "a", "panel_id": "p"}
 
 
-def test_a_panel_that_another_replaces_or_whose_owner_dies_is_closed_with_a_reason(hilt: Hilt) -> None:
+def listed(rpc: Rpc) -> list[tuple[str, str, bool, str]]:
+    """The panels there are, the one with the focus last."""
+    panels = rpc.ask("get_state")["data"]["panels"]
+    return [(one["extension"], one["panel_id"], one["focused"], one.get("bereaved", "")) for one in panels]
+
+
+def test_several_panels_are_open_and_each_hears_its_own_keys(hilt: Hilt) -> None:
+    write(hilt, opens("a", PANEL), opens("b", {"id": "p"}))
+    with hilt.rpc(*hilt.script()) as rpc:
+        assert rpc.ask("command", name="a")["success"] and rpc.ask("command", name="b")["success"]
+        assert listed(rpc) == [("a", "p", False, ""), ("b", "p", True, "")]
+        assert rpc.ask("get_state")["data"]["panel"]["extension"] == "b"
+        assert rpc.ask("panel_key", panel_id="p", key="up")["success"]
+        assert rpc.ask("panel_key", panel_id="p", extension="a", key="down")["success"]
+        assert rpc.ask("panel_resize", panel_id="p", extension="a", width=9, height=8)["success"]
+        assert rpc.ask("panel_focus", panel_id="p", extension="a")["success"]
+        assert listed(rpc) == [("b", "p", False, ""), ("a", "p", True, "")]
+        for type_ in ("panel_focus", "panel_close"):
+            refused = rpc.ask(type_, panel_id="p", extension="c")
+            assert not refused["success"] and 'no panel "p" of c is open' in refused["error"]
+        assert rpc.ask("panel_close", panel_id="p", extension="b")["success"]
+        assert listed(rpc) == [("a", "p", True, "")]
+        until(lambda: len(heard(hilt, "a")) == 2 and len(heard(hilt, "b")) == 2, "what each was told")
+    down, size = {"key": "down"}, {"width": 9, "height": 8}
+    assert heard(hilt, "a") == [
+        {"type": "panel_key", "panel_id": "p", **down},
+        {"type": "panel_resize", "panel_id": "p", **size},
+    ]
+    assert [frame["type"] for frame in heard(hilt, "b")] == ["panel_key", "panel_close"]
+
+
+def test_a_panel_whose_owner_dies_is_closed_with_a_reason_and_shown_again_when_that_is_back(hilt: Hilt) -> None:
     write(hilt, opens("a", PANEL), opens("b", {"id": "q"}, {"on": "panel_key", "do": "exit:5"}))
     with hilt.rpc(*hilt.script()) as rpc:
         assert rpc.ask("command", name="a")["success"] and rpc.ask("command", name="b")["success"]
-        until(lambda: heard(hilt, "a") == [{"type": "panel_close", "panel_id": "p"}], "the owner is told")
         rpc.send(type="panel_key", panel_id="q", key="enter")
         died = rpc.event("ext_panel_close", extension="b")
         assert died["panel_id"] == "q" and "exited with code 5" in died["reason"]
         assert rpc.ask("get_state")["data"]["panel"] is None
+        assert listed(rpc) == [("a", "p", False, ""), ("b", "q", True, died["reason"])]
+        refused = rpc.ask("panel_key", panel_id="q", key="up")
+        assert not refused["success"] and "exited with code 5" in refused["error"]
         settle(rpc, b="ready")
-    replaced = events(rpc, "ext_panel_close")[0]
-    assert replaced["panel_id"] == "p" and "b" in replaced["reason"]
+        until(lambda: len([one for one in events(rpc, "ext_panel") if one["panel_id"] == "q"]) == 2, "it is back")
+        assert rpc.ask("get_state")["data"]["panel"]["panel_id"] == "q"
 
 
 # Shortcuts, notes, text for the input

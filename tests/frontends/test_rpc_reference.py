@@ -58,7 +58,7 @@ def test_a_question_is_described_with_its_fields() -> None:
 
 
 def test_everything_that_can_be_the_action_of_a_command_is_described() -> None:
-    unasked = {"open_panel", "render_panel", "close_panel", "clear_notes", "settle"}
+    unasked = {"open_panel", "render_panel", "close_panel", "clear_notes", "settle", "revive"}
     for kind in get_args(Action):
         name = kind.__struct_config__.tag
         assert name in unasked or described(name, fields_of(kind)), name

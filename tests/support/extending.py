@@ -35,7 +35,7 @@ from hilt.agent.run import Outcome
 from hilt.agent.session import Session
 from hilt.agent.toolbox import Toolbox
 from hilt.agent.topics import Topics
-from hilt.extensions.agent import House, Opener, Places, Surroundings
+from hilt.extensions.agent import House, Keep, Opener, Places, Surroundings
 from hilt.extensions.host import ExtensionHost
 from hilt.extensions.memory import Memory
 from hilt.frontends.encode import event_json, public
@@ -44,7 +44,7 @@ from hilt.model.contributions import Contribution
 from hilt.model.conversation import user_text
 from hilt.model.events import Event, Noticed, ToolResultAdded
 from hilt.model.extensions import Dialect, ExtensionState, ExtensionStatus
-from hilt.packages.choices import Choices
+from hilt.packages.choices import NONE, Choices
 from hilt.packages.finder import Finder
 from hilt.packages.trust.screening import Gate
 from hilt.packages.trust.store import TrustStore
@@ -232,8 +232,12 @@ async def extended(
     settling: float = 3.0,
     choices: dict[str, Choices] | None = None,
     one_shot: bool = False,
+    keep: Keep | None = None,
 ) -> AsyncIterator[Extended]:
-    """Starts them all and does not wait for any. `offered` is what built-ins offer."""
+    """Starts them all and does not wait for any. `offered` is what built-ins offer.
+
+    Without `keep`, what the user chooses is kept for as long as this lasts.
+    """
     flags = [str(one.write(folder / "extensions")) for one in made]
     registry, bus, strict = Registry(), Bus(), Strict(script(folder, *(turns or [])))
     session = Session(
@@ -253,6 +257,11 @@ async def extended(
         ),
         bus,
     )
+    chosen = dict(choices or {})
+
+    def choose(name: str, on: bool) -> None:
+        chosen[name] = msgspec.structs.replace(chosen.get(name, NONE), enabled=on)
+
     questions, minds = Questions(bus), Minds(session, Budgets(lambda _: 1_000_000))
     facilities = msgspec.structs.replace(
         World().facilities(),
@@ -271,6 +280,7 @@ async def extended(
         lambda: session.parts.log.meta.id,
         attended,
         Memory(folder / "home" / "descriptions.json"),
+        keep=keep or choose,
         facilities=facilities,
     )
     home = folder / "home"
@@ -282,7 +292,7 @@ async def extended(
         only_flags=False,
         path=path,
         cwd=folder,
-        choices=choices or {},
+        choices=chosen,
         lock=home / "extensions.lock",
         gate=Gate(TrustStore(home / "trust.json"), folder, home / "trusted", path, open=True),
     )

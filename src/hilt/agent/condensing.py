@@ -86,7 +86,7 @@ async def _by(offered: Owned[Compactor], run: Run, *, automatic: bool) -> str:
 async def _answer(offered: Owned[Compactor], run: Run, before: tuple[Message, ...]) -> tuple[Message, ...]:
     seconds = run.bench.deadlines.compactor
     try:
-        with run.stop.here():
+        with run.stop.here(), run.bench.waits.on(offered.owner, "compactor"):
             async with asyncio.timeout(seconds):
                 answer = await offered.offer.compact(before)
         return sound(before, answer)

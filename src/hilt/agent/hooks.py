@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
+from hilt.agent.waiting import Waits
 from hilt.errors import ExtensionError, HiltError
 from hilt.model.contributions import InputTransformer, MessageHook
 from hilt.model.events import Event, Noticed
@@ -24,13 +25,14 @@ class Rewritten(Struct, frozen=True):
     """The extension that took it: there is nothing left to send."""
 
 
-async def transformed(owned: Sequence[Owned[InputTransformer]], text: str, seconds: float) -> Rewritten:
+async def transformed(owned: Sequence[Owned[InputTransformer]], text: str, seconds: float, waits: Waits) -> Rewritten:
     """The text as they leave it, each given what the one before made of it."""
     changed: list[str] = []
     for one in owned:
         try:
-            async with asyncio.timeout(seconds):
-                answer = await one.offer.transform(text)
+            with waits.on(one.owner, "transformer"):
+                async with asyncio.timeout(seconds):
+                    answer = await one.offer.transform(text)
         except TimeoutError:
             raise _refused(one.owner, f"no answer within {seconds:g} s") from None
         except ExtensionError as error:
@@ -47,15 +49,16 @@ def _refused(owner: str, why: str) -> HiltError:
     return HiltError(f"input transformer of {owner}: {why}", hint=_NOT_SENT)
 
 
-async def injected(owned: Sequence[Owned[MessageHook]], text: str, seconds: float) -> "Injected":
+async def injected(owned: Sequence[Owned[MessageHook]], text: str, seconds: float, waits: Waits) -> "Injected":
     """What they want the model to be told with this message. They are asked all at once, and come in their order."""
     said = [""] * len(owned)
     failed: list[str] = []
 
     async def ask(index: int, one: Owned[MessageHook]) -> None:
         try:
-            async with asyncio.timeout(seconds):
-                said[index] = await one.offer.on_message(text)
+            with waits.on(one.owner, "hook"):
+                async with asyncio.timeout(seconds):
+                    said[index] = await one.offer.on_message(text)
         except TimeoutError:
             failed.append(f"message hook of {one.owner}: no answer within {seconds:g} s")
         except ExtensionError as error:

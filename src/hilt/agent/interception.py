@@ -13,6 +13,7 @@ from msgspec import Struct, field, structs
 
 from hilt.agent.deadlines import Deadlines
 from hilt.agent.permissions import Permissions
+from hilt.agent.waiting import Wait, Waits
 from hilt.errors import ExtensionError, FrameError, LineTooLong
 from hilt.model.contributions import Asked, Effect
 from hilt.model.events import Decided, Deciding, Event, Intercepted, Noticed
@@ -62,6 +63,8 @@ class Bench(Struct, frozen=True):
     """For all others who are asked."""
     changers: set[str] = field(default_factory=set)
     """The owners whose last answer changed what they were asked."""
+    waits: Waits = field(default_factory=Waits)
+    """Where it can be seen who is being waited for."""
     complained: set[str] = field(default_factory=set)
     """The owners of whom the user knows already that they do not look at results."""
 
@@ -88,9 +91,11 @@ async def consult(
     if not owned:
         return Ruling(question)
     hearing = _Hearing(owned, question, bench, fits, effect)
+    bench.waits.begin(hearing.outstanding)
     try:
         await hearing.hear()
     finally:
+        bench.waits.end(hearing.outstanding)
         hearing.dismiss()
     ruling = hearing.ruling()
     await _publish(hearing, ruling, bench)
@@ -120,6 +125,8 @@ class _Hearing:
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
         self._deadline = self._begun + max(_BUDGET, *(one.interceptor.policy.timeout + _MARGIN for one in owned))
+        self._since = [self._begun] * len(owned)
+        """When each was last asked."""
         self._elapsed = 0.0
         self._seen: list[Question] = [question] * len(owned)
         """The question as each has last had nothing against it."""
@@ -151,6 +158,7 @@ class _Hearing:
             owned = self._owned[index]
             if self._asked[index] is None:
                 self._asked[index] = owned.interceptor.ask(self.question)
+                self._since[index] = self._loop.time()
                 self._seen[index] = self.question
             if owned.owner in self._barriers:
                 break
@@ -275,6 +283,11 @@ class _Hearing:
     ) -> None:
         owner, ms = self._owned[index].owner, round(self._elapsed * 1000, 3)
         self.decisions.append(Decided(owner, decision, ms, reason, applied or "", changed))
+
+    def outstanding(self) -> list[Wait]:
+        """Those whose verdict is still to come, as of now."""
+        all_ = zip(self._owned, self._asked, self._since, strict=True)
+        return [Wait(one.owner, "guard", since) for one, asked, since in all_ if asked and not asked.settled]
 
     def dismiss(self) -> None:
         """Nobody waits for those that were asked and not heard."""

@@ -67,7 +67,7 @@ async def _injected(run: Run, text: str) -> Injected:
     if not owned:
         return Injected()
     with run.stop.here():
-        added = await injected(owned, text, run.bench.deadlines.hook)
+        added = await injected(owned, text, run.bench.deadlines.hook, run.bench.waits)
     await added.complain(run.emit)
     return added
 

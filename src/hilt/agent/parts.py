@@ -10,7 +10,8 @@ from hilt.agent.interception import GuardRules
 from hilt.agent.permissions import Permissions
 from hilt.agent.retry import RetryPolicy
 from hilt.errors import UsageError
-from hilt.model.extensions import ExtensionStatus, Reloaded
+from hilt.model.contributions import Tool
+from hilt.model.extensions import ExtensionStatus, Reloaded, no_such_extension
 from hilt.model.models import ModelInfo, Reasoning
 from hilt.model.ports import Provider
 from hilt.registry.registry import Registry
@@ -50,6 +51,8 @@ class Parts(Struct, frozen=True):
     deadlines: Deadlines = Deadlines()
     compact_at: int = 0
     """Tokens from which on the conversation is made short by itself; 0 leaves it to the model's window."""
+    shell: Tool | None = None
+    """The built-in `bash`, for commands that the user runs: there also when the model has no such tool."""
     one_shot: bool = False
     """It ends with the first prompt's answer, so nothing can be asked for later."""
 
@@ -67,6 +70,12 @@ class NoExtensions:
 
     async def reload(self, name: str = "") -> Reloaded:
         raise UsageError(f"there is no extension {name}" if name else "there are no extensions")
+
+    async def enable(self, name: str) -> str:
+        raise no_such_extension(name, ())
+
+    async def disable(self, name: str) -> str:
+        raise no_such_extension(name, ())
 
     async def settled(self) -> None:
         pass

@@ -4,7 +4,7 @@ A tool that ran has run: whatever goes wrong here, there is a result. Who change
 """
 
 import asyncio
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct, field, structs
 
@@ -27,15 +27,15 @@ class Review(Struct):
     failed: list[tuple[str, str]] = field(default_factory=list)
     """Owners, and why they had no say."""
 
-    async def hear(
-        self, owned: Sequence[Owned[ResultInterceptor]], patience: float, failing: Container[str] = ()
-    ) -> None:
-        """Each has so many seconds, for it may ask a model; hardly any if it is among those that failed before."""
+    async def hear(self, owned: Sequence[Owned[ResultInterceptor]], bench: Bench) -> None:
+        """Each has its time, for it may ask a model; hardly any if it is among those that failed before."""
+        patience = bench.deadlines.result
         for one in owned:
-            seconds = min(patience, _IMPATIENCE) if one.owner in failing else patience
+            seconds = min(patience, _IMPATIENCE) if one.owner in bench.complained else patience
             try:
-                async with asyncio.timeout(seconds):
-                    self._take(one.owner, await one.offer.after(self.finished))
+                with bench.waits.on(one.owner, "result"):
+                    async with asyncio.timeout(seconds):
+                        self._take(one.owner, await one.offer.after(self.finished))
             except TimeoutError:
                 self.failed.append((one.owner, f"no answer within {seconds:g} s"))
             except ExtensionError as error:

@@ -27,17 +27,22 @@ from hilt.agent.stopping import Stop, Stopped, Stops
 from hilt.agent.toolcalls import Desk, Ran
 from hilt.agent.transcript import Transcript
 from hilt.agent.typed import Typed
+from hilt.agent.waiting import Waits, settled
 from hilt.agent.words import Words
 from hilt.errors import HiltError, UsageError
 from hilt.model.actions import Action
 from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
-from hilt.model.conversation import UserMessage, user_text
-from hilt.model.events import Noticed, StateChanged, UserMessageAdded
+from hilt.model.conversation import Usage, UserMessage, user_text
+from hilt.model.events import ConversationMoved, Noticed, StateChanged, UsageReported, UserMessageAdded
+from hilt.model.models import ModelInfo
 from hilt.model.ports import Extensions, Provider
-from hilt.sessions.records import ModelRecord
+from hilt.sessions.records import ModelRecord, SpentRecord
 
 log = logging.getLogger(__name__)
+
+_MENTIONS = 100
+"""Things that may wait to be told to the model."""
 
 
 class Session:
@@ -49,7 +54,9 @@ class Session:
         self.notes = Notes(bus)
         self.screen = Screen(bus)
         self.activation = Activation()
-        self.bench = Bench(parts.guards, parts.journal, bus.emit, parts.permissions, parts.deadlines)
+        self.waits = Waits()
+        """Which extensions are being waited for."""
+        self.bench = Bench(parts.guards, parts.journal, bus.emit, parts.permissions, parts.deadlines, waits=self.waits)
         self.active = parts.active
         self.transcript = Transcript(parts.journal)
         self._jobs = Jobs(self._do)
@@ -58,13 +65,13 @@ class Session:
         self.stops = Stops()
         """What can be cancelled beside the turn: commands, and calls of tools by extensions."""
         self.typed = Typed(self, self._jobs, self.stops)
-        self._markers: list[UserMessage] = []
-        """Why what runs was interrupted, for the record once it has wound down."""
+        self._mentions: list[UserMessage] = []
+        """For the record once what runs has wound down: why it was interrupted, and what was done beside it."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Work for the life of the block; leaving it stops what still runs and winds it down."""
-        async with self.screen.running(), self._jobs.working():
+        async with self.screen.running(), self.panels.running(), self.notes.running(), self._jobs.working():
             yield
 
     # What a face can ask for
@@ -184,11 +191,17 @@ class Session:
             self._jobs.stop()
         if not marker:
             return
-        message = user_text(f"[Request interrupted: {marker}]", by)
-        if self.busy:
-            self._markers.append(message)  # what was begun must be on record before it
-        else:
+        await self.mention(user_text(f"[Request interrupted: {marker}]", by))
+
+    async def mention(self, message: UserMessage) -> None:
+        """Have the model know of something without asking it: from now on, or from the end of what runs."""
+        if not self.busy:
             await self._mark(message)
+        elif len(self._mentions) < _MENTIONS:
+            self._mentions.append(message)  # what was begun must be on record before it
+        else:
+            why = f"{_MENTIONS} things already wait to be told to the model after this turn; one more is left out"
+            await self.bus.emit(Noticed("warn", why))
 
     async def _mark(self, message: UserMessage) -> None:
         self.transcript.add(message)
@@ -211,6 +224,12 @@ class Session:
             await self.announce()
         return on
 
+    async def tell_moved(self) -> None:
+        """The conversation is another one from here on."""
+        moved = ConversationMoved(self.parts.log.meta.id, len(self.transcript.messages))
+        await self.bus.emit(moved)
+        await self.announce()
+
     async def announce(self) -> None:
         """Tell every face how things stand."""
         await self.bus.emit(
@@ -228,7 +247,7 @@ class Session:
         """Who answers, once that can be said: of an extension's model not before it has started. Raises `HiltError`."""
         before = self.active
         if before.pending:
-            await self.extensions.settled()
+            await settled(self.extensions, self.waits)
             if self.active is before:  # nobody has switched meanwhile
                 await self.switch(before.pending())
                 await self.announce()
@@ -239,7 +258,8 @@ class Session:
         try:
             return self.parts.switch(model, self.active)
         except HiltError:
-            await self.extensions.settled()  # one that is being started may answer for it
+            # One that is being started may answer for it.
+            await self.stops.stoppable(settled(self.extensions, self.waits), f"switching to {model}")
             return self.parts.switch(model, self.active)
 
     async def switch(self, active: ActiveModel) -> None:
@@ -251,6 +271,14 @@ class Session:
         if previous.provider is not active.provider:
             await previous.provider.aclose()
 
+    async def spend(self, source: str, info: ModelInfo, usage: Usage) -> None:
+        """A model was at work beside the conversation for somebody: it counts towards the session's cost."""
+        if usage == Usage():
+            return
+        self.transcript.usage += usage
+        self.parts.journal.append(SpentRecord(source, info.provider, info.id, usage))
+        await self.bus.emit(UsageReported(usage, self.transcript.usage))
+
     def only_between_turns(self, what: str) -> None:
         if self._jobs.in_a_turn:
             raise UsageError(f"{what} only between turns", hint="wait for the turn to end, or cancel it")
@@ -260,8 +288,8 @@ class Session:
     async def _do(self, job: Job) -> None:
         run = self._run(job, self.active.provider if job.work else await self._answering(job))
         job.outcome = await self._outcome(run, job)
-        while self._markers:
-            await self._mark(self._markers.pop(0))
+        while self._mentions:
+            await self._mark(self._mentions.pop(0))
         await self.words.return_undelivered()
         job.over = True
         if job.message is not None:

@@ -17,6 +17,7 @@ from hilt.agent.permissions import Decision, Permissions
 from hilt.agent.results import Review
 from hilt.agent.schema import problems
 from hilt.agent.stopping import Stop, Stopped
+from hilt.agent.waiting import settled
 from hilt.errors import ToolError
 from hilt.model.content import Args, Text, ToolCall
 from hilt.model.contributions import Effect, Finished, Invocation, Preview, Tool, ToolOutput
@@ -134,7 +135,7 @@ async def run_call(call: ToolCall, desk: Desk) -> Ran:
 async def _prepare(call: ToolCall, desk: Desk) -> _Ready | Ran:
     tool = desk.tool(call.name)
     if tool is None or tool.effect is not Effect.READ:
-        await desk.extensions.settled()  # one that is being started may offer the tool, or guard it
+        await settled(desk.extensions, desk.bench.waits)  # one that is being started may offer the tool, or guard it
         tool = desk.tool(call.name)
     if tool is None or (tool.exposure == "codemode" and not desk.direct):
         return _refusal(call, f'unknown tool "{call.name}"; the tools are: {_known(desk)}{_down(desk)}')
@@ -250,7 +251,7 @@ async def _reviewed(call: ToolCall, output: ToolOutput, desk: Desk) -> Ran:
     review = Review(Finished(call.id, call.name, output))
     try:
         with desk.stop.here():
-            await review.hear(owned, desk.bench.deadlines.result, desk.bench.complained)
+            await review.hear(owned, desk.bench)
     except Stopped:
         pass
     await review.publish(output, desk.bench)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Protocol
 
 from hilt.agent.bus import Bus
@@ -17,7 +18,8 @@ from hilt.agent.loop import failure, mistake
 from hilt.agent.parts import Parts
 from hilt.agent.run import Outcome
 from hilt.agent.stopping import Stops
-from hilt.agent.words import Words
+from hilt.agent.waiting import Waits, settled
+from hilt.agent.words import SELF, Words
 from hilt.errors import HiltError, UsageError
 from hilt.model.actions import Action, Clear, SetJail, SetPermissions, SwitchModel, ToggleStep, Undo
 from hilt.model.conversation import user_text
@@ -38,6 +40,7 @@ class Stage(Protocol):
     bus: Bus
     words: Words
     extensions: Extensions
+    waits: Waits
 
     async def apply(self, actions: Iterable[Action], source: str, *, by: str = "") -> None: ...
 
@@ -117,7 +120,8 @@ class Typed:
         owned = self._stage.parts.registry.snapshot().shortcuts.get(key.lower())
         if owned is None:
             raise UsageError(f"no extension has a shortcut for {key}")
-        actions = await self._stops.stoppable(owned.shortcut.run(), key)
+        with self._stage.waits.on(owned.owner, f"shortcut {owned.shortcut.key}"):
+            actions = await self._stops.stoppable(owned.shortcut.run(), key)
         await self._stage.apply(actions, owned.owner)
         return actions
 
@@ -125,18 +129,20 @@ class Typed:
         registry = self._stage.parts.registry
         owned = registry.snapshot().command(name)
         if owned is None:
-            await self._stage.extensions.settled()  # one that is being started may offer it
+            # One that is being started may offer it.
+            await self._stops.stoppable(settled(self._stage.extensions, self._stage.waits), f"/{name}")
             owned = registry.snapshot().command(name)
         if owned is None:
             raise UsageError(f"unknown command /{name} — type /help to see the list")
         if by and owned.command.personal:
-            # Or one that is confined could have files written by us, who are not.
-            raise UsageError(f"/{name} is for the user alone: extension {by} may not have files read or written")
+            # Or one that is confined could have files written by us, who are not, or its guard switched off.
+            raise UsageError(f"/{name} is for the user alone: extension {by} may not run it")
         return owned
 
     async def _perform(self, owned: OwnedCommand, args: str, by: str) -> tuple[Action, ...]:
         name = owned.command.name
-        actions = await self._stops.stoppable(owned.command.run(args), f"/{name}")
+        with self._stage.waits.on(owned.owner, f"command /{name}") if owned.owner != SELF else nullcontext():
+            actions = await self._stops.stoppable(owned.command.run(args), f"/{name}")
         if by and any(isinstance(action, SetPermissions | SetJail | ToggleStep) for action in actions):
             # Or whoever may type for the user could answer for them whatever they are asked.
             raise UsageError(f"/{name} is for the user alone: extension {by} may not decide what needs permission")
@@ -193,7 +199,7 @@ class Typed:
         owned = parts.registry.snapshot().transformers
         if not owned:
             return text
-        work = transformed(owned, text, parts.deadlines.transformer)
+        work = transformed(owned, text, parts.deadlines.transformer, self._stage.waits)
         rewritten = await self._stops.stoppable(work, "rewriting the message")
         if rewritten.handled_by:
             what = f"extension {rewritten.handled_by} dealt with what was typed; the model is not told"

@@ -54,13 +54,16 @@ class Chooser:
         extensions: Callable[[], Extensions],
         *,
         extensible: bool,
+        keyless: bool = False,
     ) -> None:
-        """`extensible`: extensions may come, so what is not known now may be known later."""
+        """`extensible`: extensions may come, so what is not known now may be known later. `keyless`: it is enough to
+        have a key when the model is first asked."""
         self._ground = ground
         self._registry = registry
         self._bus = bus
         self._extensions = extensions
         self._extensible = extensible
+        self._keyless = keyless
         self._first = ""
         """The provider that the flags' key and address are for."""
 
@@ -73,7 +76,12 @@ class Chooser:
         wish = _Wish(options.provider, options.model, provider, model)
         if self._extensible and not options.script:
             return self._begin(wish)
-        return self._first_of(wish)
+        try:
+            return self._first_of(wish)
+        except AuthError as error:
+            if not self._keyless:
+                raise
+            return self._pending(wish, error)
 
     def switch(self, model: str, current: ActiveModel) -> ActiveModel:
         """The model of this name, from the provider in use if it has it, else from the one that does."""

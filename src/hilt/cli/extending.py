@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from hilt.agent.questions import Questions
 from hilt.agent.session import Session
@@ -16,12 +16,13 @@ from hilt.cli.chooser import Chooser
 from hilt.cli.ground import Ground
 from hilt.cli.wanted import Wanted
 from hilt.errors import PackageError
-from hilt.frontends.rpc_approver import RpcApprover
+from hilt.frontends.approver import UserApprover
 from hilt.model.extensions import ExtensionStatus
 from hilt.sessions.undo import FileHistory
 
 if TYPE_CHECKING:
     from hilt.extensions.services.answering import Services
+    from hilt.packages.choices import Choices
     from hilt.packages.discovery import Untrusted
     from hilt.packages.trust.screening import Gate
 
@@ -38,7 +39,7 @@ class Sources(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def extended(sources: Sources, wanted: Wanted, approver: RpcApprover | None) -> AsyncIterator["Services | None"]:
+async def extended(sources: Sources, wanted: Wanted, approver: UserApprover | None) -> AsyncIterator["Services | None"]:
     """Run the session's extensions for the life of the block; it begins before they have started.
 
     Gives what they, and others, can ask for; None where nobody could.
@@ -56,7 +57,9 @@ async def extended(sources: Sources, wanted: Wanted, approver: RpcApprover | Non
     from hilt.transport.orphans import adopt_orphans
     from hilt.transport.process import started
 
-    session, finder, minds = sources.session, wanted.finder(), minds_of(sources)
+    session, minds = sources.session, minds_of(sources)
+    choices = dict(wanted.choices)
+    finder = structs.replace(wanted, choices=choices).finder()
     info = session.active.info
     house = House(
         agent=Guests(session),
@@ -69,6 +72,7 @@ async def extended(sources: Sources, wanted: Wanted, approver: RpcApprover | Non
         attended=not wanted.one_shot,
         memory=Memory(wanted.home.descriptions),
         consent=partial(_consent, finder.gate, approver) if approver else None,
+        keep=partial(_keep, sources.ground, choices),
         keys=KEYS,
         facilities=facilities(sources, minds),
     )
@@ -105,7 +109,25 @@ def _remember(seen: Path, statuses: tuple[ExtensionStatus, ...]) -> None:
         pass  # the home cannot be written, which has been said; `hilt ext list` knows less, and that is all
 
 
-async def _consent(gate: "Gate", approver: RpcApprover, barred: "tuple[Untrusted, ...]") -> bool:
+def _keep(ground: Ground, choices: "dict[str, Choices]", name: str, on: bool) -> None:
+    """As `hilt ext enable` and `disable` do, and for those who look at the choices of this session. Raises `HiltError`.
+
+    What a project takes away of its own stays taken away.
+    """
+    from hilt.cli.config import PROJECT_CONFIG, load_config
+    from hilt.cli.configuring import choose
+    from hilt.cli.narrowing import narrowed
+    from hilt.packages.choices import NONE
+
+    choose(ground.home.config, name, {"enabled": on})
+    config = load_config(ground.home.config)
+    if (project := ground.cwd / PROJECT_CONFIG).exists():
+        config = narrowed(config, project, lambda _: None)  # what is wrong with it was said at the start
+    chosen: Choices = config.extensions.get(name, NONE)
+    choices[name] = structs.replace(choices.get(name, NONE), enabled=chosen.enabled)
+
+
+async def _consent(gate: "Gate", approver: UserApprover, barred: "tuple[Untrusted, ...]") -> bool:
     """Ask whoever is at the other end, once, and keep a yes. Raises `HiltError`."""
     from hilt.packages.trust.trusting import accept, propose
 

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from hilt.commands.ext import USAGE as EXT_USAGE
+from hilt.commands.ext import about_extensions
 from hilt.context.skills import Skill
 from hilt.errors import UsageError
 from hilt.model.actions import (
@@ -27,7 +29,6 @@ from hilt.model.actions import (
 )
 from hilt.model.contributions import Command
 from hilt.model.conversation import Usage
-from hilt.model.extensions import ExtensionStatus
 from hilt.model.models import ModelInfo
 from hilt.model.ports import Extensions
 from hilt.registry.registry import Registry
@@ -101,9 +102,8 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
     async def reload_ext(args: str) -> Answer:
         return _show(str(await parts.extensions().reload(args)))
 
-    async def ext(_: str) -> Answer:
-        lines = [line for status in parts.extensions().statuses() for line in _status_lines(status)]
-        return _show("\n".join(lines) or "no extensions; `--ext DIR` runs one")
+    async def ext(args: str) -> Answer:
+        return _show(await about_extensions(parts.extensions(), args))
 
     async def rename(args: str) -> Answer:
         if not args:
@@ -126,7 +126,7 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
         Command("sessions", "list the sessions of this directory", sessions),
         Command("rename", "give this session a title", rename, "<title>"),
         Command("skills", "list the skills the model can load", skills),
-        Command("ext", "list the extensions and how they are", ext),
+        Command("ext", "show the extensions, or change which of them run", ext, EXT_USAGE, personal=True),
         Command("reload-ext", "start an extension, or all of them, anew", reload_ext, "[name]"),
         Command("cost", "show tokens and cost of this session", cost),
         Command("permissions", "set when to ask before tools run", permissions, "ask | accept-edits | yolo"),
@@ -177,24 +177,6 @@ def _help_lines(registry: Registry) -> list[str]:
 
 def _whose(model: ModelInfo) -> str:
     return f"{model.provider}, by extension {model.extension}" if model.extension else model.provider
-
-
-def _status_lines(status: ExtensionStatus) -> list[str]:
-    offers = [*status.tools, *(f"/{name}" for name in status.commands), *(f"guards {name}" for name in status.guards)]
-    offers += status.also
-    name = f"{status.name} {status.version}".rstrip()  # not all have a version
-    lines = [f"{name}: {status.state}" + (f" ({status.reason})" if status.reason else "")]
-    lines += [f"  offers {', '.join(offers)}"] if offers else []
-    counted = {
-        "restarts": status.restarts,
-        "events lost": status.events_lost,
-        "unusable lines": status.mistakes,
-        "verdicts missed": status.unchecked,
-        "tokens used": status.tokens_used,
-    }
-    if troubles := [f"{what}: {count}" for what, count in counted.items() if count]:
-        lines.append(f"  {', '.join(troubles)}")
-    return lines
 
 
 def _show(text: str) -> Answer:

@@ -67,6 +67,11 @@ Consent: TypeAlias = Callable[[tuple[Untrusted, ...]], Awaitable[bool]]
 """Asks whether what came with the folder may run, and keeps the answer. May take as long as a person takes."""
 
 
+Keep: TypeAlias = Callable[[str, bool], None]
+"""Keeps the user's wish whether an extension is to run, for later sessions and for what is found from now on. Blocks.
+Raises `HiltError`, and nothing has changed."""
+
+
 class Places(Struct, frozen=True):
     root: Path
     """All that is hilt's own, keys and trust among it."""
@@ -102,6 +107,8 @@ class House(Struct, frozen=True):
     memory: Memory
     consent: Consent | None = None
     """Somebody who can be asked; None where there is nobody."""
+    keep: Keep | None = None
+    """None where nothing is kept: then it holds for the session."""
     keys: tuple[str, ...] = ()
     """Names of the environment variables that hold hilt's own keys."""
     facilities: "Facilities | None" = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec import Raw, UnsetType
 
 from hilt.errors import ExtensionError, ExtensionFailure, ExtensionGone, ExtensionTimeout, FrameError, HiltError
+from hilt.extensions.account import Account
 from hilt.extensions.agent import House, Program
 from hilt.extensions.brake import Brake
 from hilt.extensions.capabilities import Capabilities, needed_to_decide, needed_to_do
@@ -44,6 +45,8 @@ _REQUESTS = 4096
 _TOLD = 20
 """Mistakes of one process that the user is told of; the log has more of them."""
 _LOGGED = 200
+_SLOW = 1.0
+"""Seconds after which to stop waiting says something about whoever was waited for."""
 
 
 class Keeper(Protocol):
@@ -57,6 +60,8 @@ class Keeper(Protocol):
 
     before_asking: Callable[[], None]
     """A question is about to be sent: what happened before it must be told before it."""
+    account: Account
+    """Of all processes of this extension."""
 
 
 class Tally(Protocol):
@@ -89,7 +94,8 @@ class Extension(ABC):
         self.tongue = tongue
         patience = found.manifest.tool_timeout_ms / 1000
         self._call_times = (patience, patience * _PROGRESS_CAP)
-        self.peer = Peer(self.name, program.channel, self, tongue)
+        self.account = keeper.account
+        self.peer = Peer(self.name, program.channel, self, tongue, self.account)
         self.capabilities = Capabilities(found.permissions, self.name)
         self.switches = Switches(found.choices.off)
         if found.manifest.guard:
@@ -259,6 +265,12 @@ class Extension(ABC):
         if self.peer.give_up(pending):
             self.tell_method("$/cancelRequest", {"id": pending.id})
 
+    def waited_in_vain(self, pending: Pending) -> None:
+        """Whoever asked has stopped waiting. It may be the user who did not want to wait any longer."""
+        took = asyncio.get_running_loop().time() - pending.asked
+        if took >= _SLOW:
+            self.account.erred(f"{pending.what}: no answer for {took:.3g} s, then it was no longer waited for")
+
     # Asking it
 
     def patience(self, *, interactive: bool) -> tuple[float, float]:
@@ -420,6 +432,7 @@ class Extension(ABC):
     def report(self, mistake: str, example: str = "") -> None:
         """Something it did wrong that costs nobody else anything. The user is told once however often it happens."""
         self.note(f"{mistake}{example}")
+        self.account.erred(mistake)
         if mistake not in self._told and len(self._told) < _TOLD:
             self._told.add(mistake)
             more = "; what follows is in its log only" if len(self._told) == _TOLD else ""
@@ -456,6 +469,7 @@ class Asked:
             answer = yield from self._pending.future
             decided = self._extension.verdict(answer, self._question, self._name)
         except asyncio.CancelledError:
+            self._extension.waited_in_vain(self._pending)
             self.discard()
             raise
         except ExtensionError as error:

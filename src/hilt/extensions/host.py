@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from msgspec import structs
 
 from hilt.errors import HiltError, UsageError
+from hilt.extensions import idle
+from hilt.extensions.account import Account
 from hilt.extensions.agent import House
 from hilt.extensions.extension import Extension
 from hilt.extensions.frames.fanout import Fanout
@@ -18,14 +20,13 @@ from hilt.extensions.services.ports import Registered
 from hilt.extensions.supervisor import Supervisor
 from hilt.extensions.watch import Watch
 from hilt.model.conversation import Message
-from hilt.model.events import Event, Noticed
-from hilt.model.extensions import ExtensionState, ExtensionStatus, Reloaded
+from hilt.model.events import Event, ExtensionChanged, Noticed
+from hilt.model.extensions import ExtensionState, ExtensionStatus, Reloaded, no_such_extension
 from hilt.packages.discovery import Discovery, Found, Problem, Untrusted
 from hilt.packages.manifest import MANIFESTS
 from hilt.packages.members import shown
 from hilt.registry.registry import Registry
 
-_CONSENT = "`hilt ext trust` shows what would run and asks; --trust trusts it for one run"
 _HEARING = 1.0
 """Seconds for all together."""
 _STOPPING = 2.0
@@ -63,6 +64,10 @@ class ExtensionHost:
         self._retired: list[Supervisor] = []
         """Those on their way out."""
         self._disabled: tuple[Found, ...] = ()
+        self._off: set[str] = set()
+        """Those that the user disabled for this session alone."""
+        self._accounts: dict[str, Account] = {}
+        """Also of those that were stopped: they may be started again."""
         self._problems: tuple[Problem, ...] = ()
         self._untrusted: tuple[Untrusted, ...] = ()
         self._fanout = Fanout(house.session_id(), house.surroundings.cwd)
@@ -93,7 +98,7 @@ class ExtensionHost:
             for found in discovery.found:
                 self._start(found)
             for problem in discovery.problems:
-                await self._house.agent.tell(Noticed("warn", _told(problem)))
+                await self._house.agent.tell(Noticed("warn", idle.told(problem)))
             consent = group.create_task(self._seek_consent(), name="trust of the folder")
             try:
                 yield self
@@ -115,13 +120,58 @@ class ExtensionHost:
         barred = [one for one in self._untrusted if one.found.name not in running]
         return (
             *running.values(),
-            *map(_disabled, self._disabled),
-            *map(_barred, barred),
-            *map(_unusable, unusable),
+            *(self._idle(one, "disabled", idle.why_disabled(one)) for one in self._disabled),
+            *(self._idle(one.found, "untrusted", f"{one.reason} ({idle.CONSENT})") for one in barred),
+            *map(idle.unusable, unusable),
         )
+
+    def _idle(self, found: Found, state: ExtensionState, reason: str) -> ExtensionStatus:
+        return idle.status(found, state, reason, self._account(found.name), self._house.places)
 
     async def reload(self, name: str = "") -> Reloaded:
         return await self._renew({name} if name else None, missing=self._unknown)
+
+    async def enable(self, name: str) -> str:
+        if name in self._supervisors:
+            return f"{name} is enabled already: {self._supervisors[name].state}"
+        if not any(one.name == name for one in self._disabled):
+            self._unknown(name)
+        async with self._reloading:
+            self._off.discard(name)
+            await self._keep_choice(name, on=True)
+        outcome = await self._renew({name})
+        supervisor = self._supervisors.get(name)
+        if supervisor is None:
+            self._unknown(name)
+        problem = "".join(f"; {one}" for one in outcome.problems)
+        return f"{name} is enabled, and {supervisor.state}{_because(supervisor.reason)}{problem}"
+
+    async def disable(self, name: str) -> str:
+        if any(one.name == name for one in self._disabled):
+            return f"{name} is disabled already"
+        if name not in self._supervisors and not any(one.found.name == name for one in self._untrusted):
+            self._unknown(name)
+        async with self._reloading:
+            kept = await self._keep_choice(name, on=False)
+            supervisor = self._supervisors.get(name)
+            if supervisor:
+                self._disabled = (*self._disabled, idle.switched_off(supervisor.found))
+                self._retire(supervisor)
+                await self._gone(supervisor)
+        if supervisor is None:
+            await self._renew({name})  # it did not run, but is listed as what it is no longer
+        await self._house.agent.tell(ExtensionChanged(name, "disabled"))
+        return f"{name} is disabled{kept}"
+
+    async def _keep_choice(self, name: str, *, on: bool) -> str:
+        """For later sessions too, where that can be; says so where it cannot. Raises `HiltError`."""
+        source = next((one.source for one in self.statuses() if one.name == name), "")
+        if keep := self._house.keep if source != "flag" else None:
+            await asyncio.to_thread(keep, name, on)
+            return ""
+        if not on:
+            self._off.add(name)
+        return " for this session: --ext starts it again" if source == "flag" else " for this session"
 
     async def _renew(self, only: set[str] | None, missing: Callable[[str], None] = lambda _: None) -> Reloaded:
         """Start anew all, or those of these names that there are; the others are `missing`."""
@@ -137,7 +187,7 @@ class ExtensionHost:
             for name in (only or set()).difference(names):
                 missing(name)
             wanted = [problem for problem in discovery.problems if only is None or problem.name in only]
-            problems = [_told(problem) for problem in wanted if problem.where not in said]
+            problems = [idle.told(problem) for problem in wanted if problem.where not in said]
             outcome = await self._reload(names, found, problems)
             self._untrusted = discovery.untrusted  # not before: what is trusted now would be nowhere until it starts
             return outcome
@@ -187,6 +237,10 @@ class ExtensionHost:
 
     def _look(self) -> Discovery:
         discovery = self._finds.all()
+        if self._off:
+            kept = tuple(one for one in discovery.found if one.name not in self._off)
+            off = tuple(idle.switched_off(one) for one in discovery.found if one.name in self._off)
+            discovery = structs.replace(discovery, found=kept, disabled=(*discovery.disabled, *off))
         self._disabled, self._problems = discovery.disabled, discovery.problems
         return discovery
 
@@ -195,7 +249,7 @@ class ExtensionHost:
         if not self._untrusted:
             return
         barred, consent = self._untrusted, self._house.consent
-        await self._house.agent.tell(Noticed("warn", _untrusted(barred)))
+        await self._house.agent.tell(Noticed("warn", idle.barred_here(barred)))
         try:
             if consent and await consent(barred):
                 outcome = await self._renew({one.found.name for one in barred})
@@ -207,7 +261,7 @@ class ExtensionHost:
             await self._house.agent.tell(Noticed("warn", f"not trusted: {error.message}{hint}"))
 
     def _start(self, found: Found) -> Supervisor:
-        supervisor = Supervisor(found, self._house, self._registry, self)
+        supervisor = Supervisor(found, self._house, self._registry, self, self._account(found.name))
         self._supervisors[supervisor.name] = supervisor
         self._keep(self._running, supervisor.run(), f"supervisor of {supervisor.name}")
         if self._watching:
@@ -246,7 +300,7 @@ class ExtensionHost:
         """Start it, and wait until that is done; but not before the last one of its name has gone."""
         for one in self._retired:
             if one.name == found.name:
-                await one.leaves("starting", "restarting", "ready", "failed")
+                await one.over.wait()
         if not self._closing:
             await self._start(found).leaves("starting")
 
@@ -259,15 +313,27 @@ class ExtensionHost:
         self._retired = [*(one for one in self._retired if one.state != "stopped"), supervisor]
         self.published()
 
-    def _unknown(self, name: str) -> None:
+    async def _gone(self, supervisor: Supervisor) -> None:
+        """Wait until nothing of it is left that could offer or guard anything; not for ever."""
+        try:
+            async with asyncio.timeout(supervisor.grace + _STOPPING):
+                await supervisor.over.wait()
+        except TimeoutError:
+            pass
+
+    def _account(self, name: str) -> Account:
+        return self._accounts.setdefault(name, Account())
+
+    def _unknown(self, name: str) -> NoReturn:
         for problem in self._problems:
             if problem.name == name:
                 raise UsageError(problem.message, hint=problem.hint)
         for one in self._untrusted:
             if one.found.name == name:
-                raise UsageError(f"{name} does not run: {one.reason}", hint=_CONSENT)
-        known = ", ".join(self._supervisors) or "none"
-        raise UsageError(f"there is no extension {name}", hint=f"there are: {known}")
+                raise UsageError(f"{name} does not run: {one.reason}", hint=idle.CONSENT)
+        if any(one.name == name for one in self._disabled):
+            raise UsageError(f"{name} is disabled", hint=f"`/ext enable {name}` starts it")
+        raise no_such_extension(name, [one.name for one in self.statuses()])
 
     async def _watch(self, supervisor: Supervisor) -> None:
         found = supervisor.found
@@ -336,46 +402,5 @@ def _there(one: Found) -> bool:
     return one.file.exists() if one.file else any((one.where / name).exists() for name in MANIFESTS)
 
 
-def _untrusted(barred: tuple[Untrusted, ...]) -> str:
-    changed = [one.found.name for one in barred if one.known]
-    fresh = [one.found.name for one in barred if not one.known]
-    told = []
-    if fresh:
-        told.append(f"this folder has extensions of its own, which do not run until you trust it: {', '.join(fresh)}")
-    if changed:
-        told.append(f"not running, for it changed since you trusted this folder: {', '.join(changed)}")
-    return f"{'; '.join(told)} ({_CONSENT})"
-
-
-def _told(problem: Problem) -> str:
-    hint = f" ({problem.hint})" if problem.hint else ""
-    return f"extension not loaded: {problem.message}{hint}"
-
-
-def _disabled(found: Found) -> ExtensionStatus:
-    reason = 'its manifest says "enabled": false'
-    if found.choices.enabled is False:
-        reason = f"config.toml switches it off; `hilt ext enable {found.name}` switches it on"
-    return _idle(found, "disabled", reason)
-
-
-def _barred(one: Untrusted) -> ExtensionStatus:
-    return _idle(one.found, "untrusted", f"{one.reason} ({_CONSENT})")
-
-
-def _idle(found: Found, state: ExtensionState, reason: str) -> ExtensionStatus:
-    manifest = found.manifest
-    return ExtensionStatus(
-        found.name,
-        manifest.version,
-        manifest.dialect,
-        state,
-        found.source,
-        str(found.where),
-        found.sandbox,
-        reason=reason,
-    )
-
-
-def _unusable(problem: Problem) -> ExtensionStatus:
-    return ExtensionStatus(problem.name, "", problem.dialect, "failed", "", problem.where, reason=_told(problem))
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""

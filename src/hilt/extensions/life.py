@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from hilt.errors import StartError
+from hilt.extensions.account import Account
 from hilt.extensions.agent import House, Program
 from hilt.extensions.allowance import allowance, processes_now
 from hilt.extensions.confinement import policy
@@ -57,6 +58,7 @@ class Owner(Protocol):
         """It offers something else, it is ready, or it has ended: see its fields."""
 
     before_asking: Callable[[], None]
+    account: Account
 
 
 class Life:
@@ -67,6 +69,7 @@ class Life:
         self._house = house
         self._owner = owner
         self.before_asking = owner.before_asking
+        self.account = owner.account
         self._bell = asyncio.Event()
         self._exit = ""
         self._culprit = ""

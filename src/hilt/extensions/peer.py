@@ -1,13 +1,15 @@
 """Questions to one process of an extension and their answers, whoever asked and in whatever order.
 
 Owns ids, deadlines and the matching of answers. A question ends exactly once: answered, too late, unusable, or
-because the process is gone. What an extension says of its own accord is passed on; what it means is not known here.
+because the process is gone. What that took is entered into the extension's account. What an extension says of its own
+accord is passed on; what it means is not known here.
 """
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from math import inf
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -21,6 +23,7 @@ from hilt.errors import (
     HiltError,
     TransportError,
 )
+from hilt.extensions.account import Account
 from hilt.extensions.progress import Progress
 from hilt.model.verdicts import Question
 from hilt.transport.channels import Channel
@@ -28,9 +31,14 @@ from hilt.transport.lines import TooLong
 from hilt.wire.line import Malformed, Unknown
 
 Id: TypeAlias = str | int
-Purpose: TypeAlias = Literal["call", "command", "verdict", "method"]
-"""A tool is called, a command or a shortcut is run, a verdict is asked for, or anything else."""
+Purpose: TypeAlias = Literal["call", "command", "verdict", "method", "start"]
+"""A tool is called, a command or a shortcut is run, a verdict is asked for, or anything else; or it is to introduce
+itself, which is part of its start and not to its account."""
 
+_ASKED: Mapping[Purpose, str] = MappingProxyType(
+    {"call": "tool ", "command": "command ", "verdict": "verdict on ", "method": "", "start": ""}
+)
+"""What comes before the name of what was asked, where it stands alone."""
 _REMEMBERED = 256
 """Questions nobody waits for any more whose answers are still told apart from nonsense."""
 _TYPES_NAMED = 32
@@ -110,8 +118,9 @@ class Listener(Protocol):
 
 
 class Peer:
-    def __init__(self, name: str, channel: Channel, listener: Listener, tongue: Tongue) -> None:
+    def __init__(self, name: str, channel: Channel, listener: Listener, tongue: Tongue, account: Account) -> None:
         self._name = name
+        self._account = account
         self._channel = channel
         self._listener = listener
         self._loop = asyncio.get_running_loop()
@@ -121,6 +130,8 @@ class Peer:
         self._answers: Any = tongue.answers
         self._expected = tongue.expected
         self._pending: dict[Id, Pending] = {}
+        self._since = 0.0
+        """From when on there was always a question under way, if there is one now."""
         self._given_up: OrderedDict[Id, Pending] = OrderedDict()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = inf
@@ -134,6 +145,11 @@ class Peer:
     def pending(self) -> int:
         """Questions under way."""
         return len(self._pending)
+
+    @property
+    def busy(self) -> float:
+        """Seconds for which there has been a question under way; its account has those before."""
+        return self._loop.time() - self._since if self._pending else 0.0
 
     @property
     def calls(self) -> list[Pending]:
@@ -183,6 +199,8 @@ class Peer:
         except HiltError as error:
             self._fail(pending, self._unsent(purpose, what, error))
             return pending
+        if not self._pending:
+            self._since = now
         self._pending[id_] = pending
         if deadline < self._alarm_at:
             self._set_alarm(deadline)
@@ -208,6 +226,7 @@ class Peer:
         """Nobody waits for the answer any more. False when there is one, or never will be."""
         if self._pending.pop(pending.id, None) is None:
             return False
+        self._rest()
         self._remember(pending)
         return True
 
@@ -226,7 +245,9 @@ class Peer:
             begun = pending.purpose in ("call", "command")
             unknown = "; it was not retried, and its outcome is unknown" if begun else ""
             self._fail(pending, why(f"before it answered {pending.what}{unknown}"))
-        self._pending.clear()
+        if self._pending:
+            self._pending.clear()
+            self._rest()
 
     # What the channel tells
 
@@ -239,8 +260,17 @@ class Peer:
                 self._unexpected(frame)
                 return
             del self._pending[id_]
-            if pending.purpose == "verdict":
-                pending.ended = self._loop.time()
+            now, purpose = self._loop.time(), pending.purpose
+            if purpose == "verdict":
+                pending.ended = now
+            if purpose != "start":
+                account, took = self._account, now - pending.asked
+                account.calls += 1
+                account.seconds += took
+                if took > account.worst:
+                    account.worst = took
+                if not self._pending:
+                    account.busy += now - self._since
             if not pending.future.done():
                 pending.future.set_result(frame)
         elif isinstance(frame, Malformed):
@@ -260,6 +290,11 @@ class Peer:
 
     # Answers
 
+    def _rest(self) -> None:
+        """A question is no longer under way, for want of an answer."""
+        if not self._pending:
+            self._account.busy += self._loop.time() - self._since
+
     def _unexpected(self, answer: Any) -> None:
         late = self._given_up.pop(answer.id, None)
         if late and not late.future.done():
@@ -272,6 +307,7 @@ class Peer:
         self.mistakes += 1
         pending = self._pending.pop(frame.id, None)
         if pending is not None:
+            self._rest()
             message = f"extension {self._name} gave an unusable answer to {pending.what}: {frame.reason}"
             self._fail(pending, ExtensionProtocolError(self._name, message))
         began = f" (it began {line[:_SHOWN].decode(errors='replace')!r})"
@@ -307,7 +343,9 @@ class Peer:
                 pending.limit = max(pending.limit, pending.deadline)
                 continue
             del self._pending[pending.id]
+            self._rest()
             self._remember(pending)
+            self._account.erred(f"{_ASKED[pending.purpose]}{pending.what} timed out after {now - pending.asked:.3g} s")
             message = f"timeout waiting for {self._name}/{pending.what} ({now - pending.asked:.3g} s)"
             self._fail(pending, ExtensionTimeout(self._name, message))
         self._alarm = None

@@ -51,6 +51,10 @@ _HINT = 2048
 _WATCHES = 64
 _OFFERS = 16
 """Of each of the other kinds."""
+_CHARACTERS = 4
+"""Of a token, on average."""
+_LISTED = 120
+"""Characters that the model reads of a tool that is not active yet, at most."""
 
 Offer: TypeAlias = ResultInterceptor | MessageHook | InputTransformer | Compactor | ModelSource
 Kind: TypeAlias = Literal["result", "hook", "transformer", "compactor", "provider"]
@@ -119,6 +123,8 @@ class Registrations:
         """What it is told of, as its dialect calls it."""
         self.happenings: frozenset[str] = frozenset()
         """What it is told of by method."""
+        self._prompt_tokens: int | None = None
+        """As long as nothing is registered that changes it."""
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -134,6 +140,15 @@ class Registrations:
     @property
     def commands(self) -> tuple[str, ...]:
         return tuple(command.name for command in self._commands.values())
+
+    @property
+    def prompt_tokens(self) -> int:
+        """About what the model reads of it in every call."""
+        if self._prompt_tokens is None:
+            length = sum(map(_length, self._tools.values()))
+            length += sum(len(one.title) + len(one.content) for one in self._sections.values())
+            self._prompt_tokens = length // _CHARACTERS
+        return self._prompt_tokens
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -164,6 +179,7 @@ class Registrations:
         visible = cleaned_schema(schema)
         if visible != schema:
             self._report(_taken_out(f"the schema of tool {offered.name}"))
+        self._prompt_tokens = None
         self._tools[offered.name] = Tool(
             offered.name,
             self._visible(offered.description, f"the description of tool {offered.name}"),
@@ -256,6 +272,7 @@ class Registrations:
         if self._switches.off("section", title):
             return None
         content = self._visible(offered.content, f"prompt section {shown}")
+        self._prompt_tokens = None
         self._sections[offered.title] = PromptSection(title, content, offered.order, offered.tokens)
         return None
 
@@ -285,6 +302,17 @@ class Registrations:
 
 def _taken_out(where: str) -> str:
     return f"invisible characters were taken out of {where}: they could have told the model what you cannot see"
+
+
+def _length(tool: Tool) -> int:
+    """Characters that the model is shown of it, as far as that is known here: it may have been activated."""
+    match tool.exposure:
+        case "codemode":
+            return 0
+        case "deferred":
+            return len(tool.name) + min(len(tool.description), _LISTED)
+    told = (tool.name, tool.description, str(tool.schema), tool.instructions, tool.hint)
+    return sum(map(len, told))
 
 
 def _schema(offered: OfferedTool) -> dict[str, object]:

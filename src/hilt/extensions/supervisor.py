@@ -14,17 +14,18 @@ from typing import Protocol
 from msgspec import Struct
 
 from hilt.errors import HiltError, ManifestError
+from hilt.extensions.account import Account
 from hilt.extensions.agent import House
 from hilt.extensions.extension import Extension
 from hilt.extensions.guards import Guards
 from hilt.extensions.life import Ending, Life
 from hilt.extensions.recollection import few
 from hilt.extensions.registrations import Watch
-from hilt.model.actions import Settle
+from hilt.model.actions import Revive, Settle
 from hilt.model.contributions import Tool
 from hilt.model.events import ExtensionChanged
 from hilt.model.extensions import ExtensionState, ExtensionStatus
-from hilt.packages.discovery import Found
+from hilt.packages.discovery import Found, log_name
 from hilt.registry.registry import Publication, Registry
 from hilt.registry.snapshot import Owner
 
@@ -61,8 +62,9 @@ class Audience(Protocol):
 class Supervisor:
     """Run it as a task. Everything else may be called at any time, from the same loop."""
 
-    def __init__(self, found: Found, house: House, registry: Registry, audience: Audience) -> None:
+    def __init__(self, found: Found, house: House, registry: Registry, audience: Audience, account: Account) -> None:
         self.found = found
+        self.account = account
         self.name = found.name
         self._house = house
         self._registry = registry
@@ -71,6 +73,8 @@ class Supervisor:
         self.state: ExtensionState = "starting"
         self.reason = ""
         self.restarts = 0
+        self.over = asyncio.Event()
+        """Nothing of it is left: neither a process nor anything that it offered or guarded."""
         self._life: Life | None = None
         self._lives: list[Life] = []
         """All of which something may be left."""
@@ -114,7 +118,7 @@ class Supervisor:
     def status(self) -> ExtensionStatus:
         extension = self.current
         offered = extension.registrations if extension else None
-        return ExtensionStatus(
+        status = ExtensionStatus(
             name=self.name,
             version=self.found.manifest.version or (extension.version if extension else ""),
             dialect=self.found.manifest.dialect,
@@ -134,7 +138,10 @@ class Supervisor:
             mistakes=extension.peer.mistakes if extension else 0,
             unchecked=self._guards.unchecked,
             tokens_used=facilities.minds.used(self.name) if (facilities := self._house.facilities) else 0,
+            prompt_tokens=offered.prompt_tokens if offered else 0,
+            log=str(self._house.places.logs / log_name(self.name)),
         )
+        return self.account.on(status, sum(life.extension.peer.busy for life in self._lives if life.extension))
 
     def stop(self) -> None:
         """End it for good. Returns at once; `run` ends when nothing of it is left."""
@@ -156,23 +163,30 @@ class Supervisor:
 
     async def run(self) -> None:
         owner = Owner(self.name, order=self.found.order)
-        with self._registry.publish(owner) as self._offer, self._registry.publish(owner) as self._watch:
-            self._show_guards()
-            try:
-                await self._enter("starting")
-                while not self._stopping:
-                    try:
-                        await self._supervise()
-                    except Exception as error:
-                        # A mistake of ours must cost one extension, not the host and all the others.
-                        log.exception("the supervisor of %s failed", self.name)
-                        await self._broke_down(error)
-                await self._enter("stopped")
-            finally:
-                # Also when it is cancelled, for whoever waits for something of it.
-                self.state = "stopped"
-                self._spread_news()
-                self._answer_reload("it was stopped")
+        try:
+            with self._registry.publish(owner) as self._offer, self._registry.publish(owner) as self._watch:
+                await self._run()
+        finally:
+            self.over.set()
+
+    async def _run(self) -> None:
+        self._show_guards()
+        try:
+            await self._enter("starting")
+            while not self._stopping:
+                try:
+                    await self._supervise()
+                except Exception as error:
+                    # A mistake of ours must cost one extension, not the host and all the others.
+                    log.exception("the supervisor of %s failed", self.name)
+                    await self._broke_down(error)
+            await self._settle("was stopped")
+            await self._enter("stopped")
+        finally:
+            # Also when it is cancelled, for whoever waits for something of it.
+            self.state = "stopped"
+            self._spread_news()
+            self._answer_reload("it was stopped")
 
     async def _supervise(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -188,6 +202,7 @@ class Supervisor:
         reason = f"internal error: {type(error).__name__}: {error}"
         self._life = None
         self._publish()
+        await self._settle(f"failed: {reason}")
         await self._enter("failed", reason)
         self._answer_reload(reason)
 
@@ -240,6 +255,7 @@ class Supervisor:
             self._audience.joined(life.extension)
             life.extension.recollection.look()
             self._check_switches(life.extension)
+            await self._house.agent.apply((Revive(),), self.name)
 
     def _check_switches(self, extension: Extension) -> None:
         for part in extension.idle_switches():
@@ -254,7 +270,8 @@ class Supervisor:
         self._life = None
         hint = f" ({ending.hint})" if ending.hint else ""
         reason = ending.reason + hint
-        await self._house.agent.apply((Settle(f"extension {self.name} {ending.reason}"),), self.name)
+        self.account.erred(ending.reason)
+        await self._settle(ending.reason)
         if ending.kind == "unstarted" and not ending.transient and not self.restarts and not self._crashes:
             await self._enter("failed", reason)
             return
@@ -317,8 +334,10 @@ class Supervisor:
         return Replaced(stopped=old is not None)
 
     async def _kept(self, old: Life | None, problem: str) -> Replaced:
+        self.account.erred(f"not reloaded: {problem}")
         if old is None:
             self._life = None
+            await self._settle(problem)
             await self._enter("failed", problem)
         if old is None or old.ending:
             return Replaced(f"{self.name}: {problem}")
@@ -376,6 +395,10 @@ class Supervisor:
         self.state, self.reason = state, reason
         self._spread_news()
         await self._house.agent.tell(ExtensionChanged(self.name, state, reason))
+
+    async def _settle(self, how: str) -> None:
+        """There is no process any more, and may never be one again: see to what it had on the screen."""
+        await self._house.agent.apply((Settle(f"extension {self.name} {how}"),), self.name)
 
     def _spread_news(self) -> None:
         """Wake all who wait for some."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 from hilt import __version__
 from hilt.agent.compaction import estimated_tokens
 from hilt.agent.jobs import Asker, Job
+from hilt.agent.panels import OpenPanel
 from hilt.agent.questions import Questions
 from hilt.agent.session import Session
 from hilt.errors import HiltError, UsageError
@@ -35,6 +36,7 @@ from hilt.frontends.rpc_requests import (
 from hilt.model.actions import Action, Clear, Noop, SwitchModel
 from hilt.model.content import Text
 from hilt.model.conversation import UserMessage, now
+from hilt.model.events import PanelShown
 from hilt.model.masking import Mask
 from hilt.model.models import ModelInfo
 from hilt.sessions.store import SessionStore
@@ -159,8 +161,13 @@ async def _get_state(call: Call) -> Reply:
         "step": session.parts.permissions.step,
         "jail": session.parts.jail.on,
         "queue": list(session.waiting),
+        "waiting_for": [
+            {"extension": wait.owner, "what": wait.what, "seconds": round(wait.seconds, 3)}
+            for wait in session.waits.current
+        ],
         "notes": [msgspec.to_builtins(note) for note in session.notes.shown],
         "panel": event_json(shown) if (shown := session.panels.shown) else None,
+        "panels": [_panel_json(one, focused=one is session.panels.open) for one in session.panels.all],
         "widgets": [event_json(widget) for widget in session.screen.widgets],
         "overlays": [event_json(overlay) for overlay in session.screen.overlays],
         "statuses": [event_json(status) for status in session.screen.statuses],
@@ -172,6 +179,11 @@ async def _get_state(call: Call) -> Reply:
             "trouble": session.parts.log.trouble,
         },
     }
+
+
+def _panel_json(one: OpenPanel, *, focused: bool) -> dict[str, Any]:
+    bereaved = {"bereaved": one.bereaved} if one.bereaved else {}
+    return {**event_json(PanelShown.of(one.owner, one.panel)), "focused": focused, **bereaved}
 
 
 async def _get_messages(call: Call) -> Reply:
@@ -255,19 +267,25 @@ async def _reload_ext(call: Call) -> Reply:
 
 async def _panel_key(call: Call) -> Reply:
     request: PanelKeyRequest = call.request
-    call.session.panels.key(request.panel_id, request.key, request.text)
+    call.session.panels.key(request.panel_id, request.key, request.text, owner=request.extension)
+    return None
+
+
+async def _panel_focus(call: Call) -> Reply:
+    request: PanelRequest = call.request
+    await call.session.panels.focus(request.extension, request.panel_id)
     return None
 
 
 async def _panel_close(call: Call) -> Reply:
     request: PanelRequest = call.request
-    await call.session.panels.close(request.panel_id)
+    await call.session.panels.close(request.panel_id, owner=request.extension)
     return None
 
 
 async def _panel_resize(call: Call) -> Reply:
     request: PanelResizeRequest = call.request
-    call.session.panels.resize(request.panel_id, request.width, request.height)
+    call.session.panels.resize(request.panel_id, request.width, request.height, owner=request.extension)
     return None
 
 
@@ -339,6 +357,7 @@ COMMANDS: dict[str, RpcCommand] = {
     "extensions": RpcCommand(Nothing, _extensions, Order.NOW),
     "reload_ext": RpcCommand(ReloadRequest, _reload_ext, Order.SLOW),
     "panel_key": RpcCommand(PanelKeyRequest, _panel_key, Order.NOW),
+    "panel_focus": RpcCommand(PanelRequest, _panel_focus, Order.NOW),
     "panel_close": RpcCommand(PanelRequest, _panel_close, Order.NOW),
     "panel_resize": RpcCommand(PanelResizeRequest, _panel_resize, Order.NOW),
     "sessions": RpcCommand(SessionsRequest, _sessions, Order.SLOW),

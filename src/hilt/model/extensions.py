@@ -1,8 +1,12 @@
 """Extensions as the rest of the program sees them: how they are, what they show."""
 
+import time
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from hilt.errors import UsageError
 
 NoteLevel: TypeAlias = Literal["info", "success", "warn", "error"]
 
@@ -10,6 +14,10 @@ Dialect: TypeAlias = Literal["frames", "jsonrpc"]
 """The wire protocol an extension speaks."""
 
 ExtensionState: TypeAlias = Literal["starting", "ready", "restarting", "failed", "disabled", "stopped", "untrusted"]
+
+
+_LONGEST = 100
+"""Characters of a name that is none which are repeated, and compared with others."""
 
 
 class Panel(Struct, frozen=True):
@@ -78,6 +86,29 @@ class ExtensionStatus(Struct, frozen=True):
     """Times it gave no verdict when it was asked for one."""
     tokens_used: int = 0
     """What models used on its behalf beside the conversation, in this session."""
+    prompt_tokens: int = 0
+    """An estimate of what its tools and prompt sections cost with every call of the model."""
+    calls: int = 0
+    """Questions of any kind that it answered, since it was first started in this session."""
+    mean_ms: float = 0.0
+    worst_ms: float = 0.0
+    """How long the answers took, on average and at most."""
+    busy_ms: float = 0.0
+    """How long there was something that it was waited for."""
+    last_error: str = ""
+    """The last thing that went wrong with it, after the time of day; kept when it is started anew."""
+    log: str = ""
+    """The file with what it writes to stderr and what hilt remarks about it. It need not exist."""
+
+
+class Mishap(Struct, frozen=True):
+    """Something that went wrong, and when that was: for people, so by the clock on the wall."""
+
+    what: str
+    when: float = field(default_factory=time.time)
+
+    def __str__(self) -> str:
+        return f"{time.strftime('%H:%M:%S', time.localtime(self.when))} {self.what}"
 
 
 class Reloaded(Struct, frozen=True):
@@ -94,3 +125,13 @@ class Reloaded(Struct, frozen=True):
         if self.problems:
             told += f", {len(self.problems)} error" + "s" * (len(self.problems) > 1)
         return "\n".join([told, *self.problems])
+
+
+def no_such_extension(name: str, known: Sequence[str]) -> UsageError:
+    """That there is none of this name, and which may have been meant."""
+    from difflib import get_close_matches  # 5 ms, and only for the mistaken
+
+    name = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+    near = get_close_matches(name, known, 1)
+    meant = f'did you mean "{near[0]}"? ' if near else ""
+    return UsageError(f"there is no extension {name}", hint=f"{meant}there are: {', '.join(known) or 'none'}")

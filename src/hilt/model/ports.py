@@ -66,6 +66,15 @@ class Extensions(Protocol):
     async def reload(self, name: str = "") -> Reloaded:
         """Start one, or all, anew. The old process stays until the new one is up, and for good if it is not."""
 
+    async def enable(self, name: str) -> str:
+        """Start one that is disabled, and keep that as the user's wish. What happened, in words. Raises `HiltError`.
+
+        Only for the user: a guard must not be switched off by what it guards against.
+        """
+
+    async def disable(self, name: str) -> str:
+        """Stop one and have it stay so. When this returns, nothing of it is offered or heard any more."""
+
     async def settled(self) -> None:
         """Wait, but not for long, until those that are being started have said what they offer."""
 
@@ -78,4 +87,4 @@ class Extensions(Protocol):
     def panel_resize(self, extension: str, panel_id: str, width: int, height: int) -> None: ...
 
     def panel_closed(self, extension: str, panel_id: str) -> None:
-        """The user closed it, or another took its place."""
+        """The user closed it."""

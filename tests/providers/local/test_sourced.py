@@ -38,6 +38,12 @@ class Neighbours:
     async def reload(self, name: str = "") -> Reloaded:
         raise NotImplementedError
 
+    async def enable(self, name: str) -> str:
+        raise NotImplementedError
+
+    async def disable(self, name: str) -> str:
+        raise NotImplementedError
+
     async def settled(self) -> None: ...
 
     async def caught_up(self) -> None: ...

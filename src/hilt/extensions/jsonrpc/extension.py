@@ -51,7 +51,7 @@ class JsonRpcExtension(Extension):
             host_version=__version__,
         )
         patience = self.found.manifest.start_timeout_ms / 1000
-        pending = self.ask_method("initialize", params, "initialize", patience)
+        pending = self.ask_method("initialize", params, "initialize", patience, purpose="start")
         pending.future.add_done_callback(self._initialized)
 
     def introduce(self, line: bytes) -> None:

@@ -36,6 +36,7 @@ class Callbacks:
         try:
             answer = await pending.future
         except asyncio.CancelledError:
+            extension.waited_in_vain(pending)
             extension.forsake(pending)
             raise
         except ExtensionTimeout:
