@@ -11,7 +11,7 @@ from hilt.agent.bus import Bus
 from hilt.agent.dialogs import Dialogs
 from hilt.agent.questions import Questions, Reply
 from hilt.errors import HiltError, UsageError
-from hilt.frontends.rpc_approver import RpcApprover
+from hilt.frontends.approver import UserApprover
 from hilt.model.contributions import Effect, Preview
 from hilt.model.events import Event, PermissionAsked, PickerAsked, QuestionAsked, RequestWithdrawn
 from hilt.model.extensions import PickerItem
@@ -85,7 +85,7 @@ async def test_what_is_no_answer_is_refused_and_the_dialog_stays_open(wrong: Rep
 async def test_permission_cannot_be_given_by_selecting_something_nor_a_dialog_answered_by_giving_it() -> None:
     """A dialog that looks like a question of hilt's own gains nothing: their answers are of different kinds."""
     async with at_the_desk() as (desk, group):
-        approver = RpcApprover(desk.questions)
+        approver = UserApprover(desk.questions)
         allowing = group.create_task(approver.ask(COMMAND))
         real = await desk.next()
         assert isinstance(real, PermissionAsked)

@@ -18,11 +18,10 @@ from hilt.agent.stopping import Stop
 from hilt.errors import UsageError
 from hilt.model.content import text_of
 from hilt.model.conversation import Usage, user_text
-from hilt.model.events import Event, UsageReported
+from hilt.model.events import Event
 from hilt.model.models import ModelInfo, priced
 from hilt.model.services import AgentReport, AgentTask, ChatReply, ChatRequest
 from hilt.model.stream import Completed, ModelRequest
-from hilt.sessions.records import SpentRecord
 
 _AGENTS = 4
 """Of one extension at once. An agent's tool may ask for another agent, and that for the next."""
@@ -119,12 +118,7 @@ class Minds:
     async def _spend(self, source: str, info: ModelInfo, usage: Usage, tokens: int) -> None:
         """`tokens`: about as many, where the provider does not say."""
         self._budgets.spend(source, usage.context or tokens)
-        if usage == Usage():
-            return
-        transcript = self._session.transcript
-        transcript.usage += usage
-        self._session.parts.journal.append(SpentRecord(source, info.provider, info.id, usage))
-        await self._session.bus.emit(UsageReported(usage, transcript.usage))
+        await self._session.spend(source, info, usage)
 
     @contextmanager
     def _room(self, source: str) -> Iterator[None]:

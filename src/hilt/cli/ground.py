@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -26,14 +27,16 @@ class Ground(Struct, frozen=True):
     catalogue: Catalogue
     store: SessionStore
     mask: Mask
+    tell: Callable[..., None]
+    """Says something that the user should know where this face says such things; empty texts are left out."""
 
     @classmethod
-    def survey(cls, options: argparse.Namespace) -> "Ground":
-        home = Home.find()
+    def survey(cls, options: argparse.Namespace, say: Callable[..., None] | None = None) -> "Ground":
+        home, say = Home.find(), say or tell
         try:
             home.prepare()
         except ConfigError as error:
-            tell(f"{error.message}: nothing of this run will be saved ({error.hint})")
+            say(f"{error.message}: nothing of this run will be saved ({error.hint})")
         credentials = Credentials(home.auth)
         mask = Mask((*credentials.all_secrets(), options.api_key.strip()))
         log_to(home.log, mask)
@@ -41,21 +44,22 @@ class Ground(Struct, frozen=True):
             options,
             home,
             Path.cwd(),
-            _config(home, Path.cwd()),
+            _config(home, Path.cwd(), say),
             credentials,
             Catalogue.load(home.models),
             SessionStore(home.sessions),
             mask,
+            say,
         )
 
 
-def _config(home: Home, cwd: Path) -> Config:
+def _config(home: Home, cwd: Path, say: Callable[..., None]) -> Config:
     config = load_config(home.config)
     if not (cwd / PROJECT_CONFIG).exists():
         return config
     from hilt.cli.narrowing import narrowed  # 5 ms, and few projects have such a file
 
-    return narrowed(config, cwd / PROJECT_CONFIG, tell)
+    return narrowed(config, cwd / PROJECT_CONFIG, say)
 
 
 def tell(*notices: str) -> None:

@@ -19,14 +19,14 @@ from hilt.agent.retry import RetryPolicy
 from hilt.agent.session import Session
 from hilt.cli.chooser import Chooser
 from hilt.cli.extending import Sources, extended
-from hilt.cli.ground import Ground, tell
+from hilt.cli.ground import Ground
 from hilt.cli.home import Home
 from hilt.cli.opening import existing_log, new_log
 from hilt.cli.wanted import Wanted
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.instructions import find_instructions, read_system
 from hilt.context.skills import Skill, find_skills, manifest
-from hilt.frontends.rpc_approver import RpcApprover
+from hilt.frontends.approver import UserApprover
 from hilt.model.contributions import Tool
 from hilt.model.masking import Mask
 from hilt.model.models import ModelInfo
@@ -56,25 +56,41 @@ class App(Struct, frozen=True):
     store: SessionStore
     models: Callable[[], list[ModelInfo]]
     mask: Mask
+    skills: tuple[Skill, ...] = ()
     services: "Services | None" = None
     """What can be asked of the host; None where nobody could."""
 
 
 @asynccontextmanager
-async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterator[App]:
-    """Build everything, run the session for the life of the block, and take it all down in order."""
-    ground = Ground.survey(options)
+async def assemble(
+    options: argparse.Namespace, *, can_ask: bool, tell: Callable[..., None] | None = None, keyless: bool = False
+) -> AsyncIterator[App]:
+    """Build everything, run the session for the life of the block, and take it all down in order.
+
+    What the user should know about it is said by `tell`, or on stderr. `keyless`: a key that is missing can be given
+    later.
+    """
+    ground = Ground.survey(options, tell)
     wanted = _wanted(ground, one_shot=not can_ask)
     registry, bus = Registry(), Bus()
-    chooser = Chooser(ground, registry, bus, lambda: session.extensions, extensible=wanted.any())
+    chooser = Chooser(ground, registry, bus, lambda: session.extensions, extensible=wanted.any(), keyless=keyless)
     log, active = _open(ground, chooser)
     journal = Journal(log, ground.store, ground.mask, ground.config.durability)
     with closing(journal):
         questions = Questions(bus)
-        approver = RpcApprover(questions) if can_ask else None
+        approver = UserApprover(questions) if can_ask else None
         jail = Jail(ground.cwd, on=options.jail or ground.config.jail)
         history = FileHistory(journal, ground.home.snapshots)
         skills = _skills(ground)
+        workspace = Workspace(
+            ground.cwd,
+            jail,
+            _outputs(ground.home),
+            lambda call, path: ground.tell(history.remember(call, path)),
+            conceal=lambda path: _conceal(path, ground.mask),
+        )
+        shell = Shell()
+        offered = builtin_tools(workspace, shell, skills)
         parts = Parts(
             registry=registry,
             journal=journal,
@@ -85,24 +101,18 @@ async def assemble(options: argparse.Namespace, *, can_ask: bool) -> AsyncIterat
             jail=jail,
             undo=lambda: _undo(history),
             switch=chooser.switch,
+            shell=next(tool for tool in offered if tool.name == "bash"),
             one_shot=not can_ask,
         )
         session = Session(_as_configured(parts, ground), bus)
-        async with Shell() as shell:
-            workspace = Workspace(
-                ground.cwd,
-                jail,
-                _outputs(ground.home),
-                lambda call, path: tell(history.remember(call, path)),
-                conceal=lambda path: _conceal(path, ground.mask),
-            )
-            tools = _chosen_tools(options, builtin_tools(workspace, shell, skills))
+        async with shell:
+            tools = _chosen_tools(ground, offered)
             commands = builtin_commands(_command_parts(ground, session, skills, chooser.models))
             sources = Sources(session, ground, chooser, history, questions if can_ask else None)
             with registry.publish(BUILTIN, (*tools, *commands)):
                 try:
                     async with extended(sources, wanted, approver) as services, session.running():
-                        yield App(session, questions, ground.store, chooser.models, ground.mask, services)
+                        yield App(session, questions, ground.store, chooser.models, ground.mask, skills, services)
                 finally:
                     await session.active.provider.aclose()
 
@@ -141,7 +151,7 @@ def _open(ground: Ground, chooser: Chooser) -> tuple[SessionLog, ActiveModel]:
     active = chooser.start(log)
     info = active.info
     log = log or new_log(options, ground.store, ground.cwd, info, ground.mask, config.durability)
-    tell(active.notice, *log.recovered, *ground.credentials.warnings)
+    ground.tell(active.notice, *log.recovered, *ground.credentials.warnings)
     if log.model != (info.provider, info.id):
         log.append(ModelRecord(info.provider, info.id))
     return log, active
@@ -167,7 +177,7 @@ def _skills(ground: Ground) -> tuple[Skill, ...]:
     if ground.options.no_skill:
         return ()
     found = find_skills(ground.home.root, ground.cwd, Path.home())
-    tell(*found.problems)
+    ground.tell(*found.problems)
     return tuple(found.skills)
 
 
@@ -184,7 +194,8 @@ def _system(ground: Ground, skills: tuple[Skill, ...]) -> str:
     )
 
 
-def _chosen_tools(options: argparse.Namespace, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+def _chosen_tools(ground: Ground, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    options = ground.options
     if options.no_tools:
         return ()
     if options.tools is None:
@@ -192,7 +203,7 @@ def _chosen_tools(options: argparse.Namespace, tools: tuple[Tool, ...]) -> tuple
     wanted = [name.strip() for name in options.tools.split(",") if name.strip()]
     known = {tool.name: tool for tool in tools}
     if unknown := [name for name in wanted if name not in known]:
-        tell(f"--tools: no built-in tool is called {', '.join(unknown)}; they are {', '.join(known)}")
+        ground.tell(f"--tools: no built-in tool is called {', '.join(unknown)}; they are {', '.join(known)}")
     return tuple(known[name] for name in wanted if name in known)
 
 
