@@ -10,17 +10,19 @@ with hilt.rpc(*hilt.script(says("hello"))) as rpc:
 """
 
 import json
+import logging
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
+from unittest import mock
 
 DEADLINE = 30.0
 """No wait of a test is longer; a healthy run needs a fraction of a second."""
@@ -116,6 +118,18 @@ class Hilt:
 
     def files(self) -> list[Path]:
         return sorted(path for path in self.home.rglob("*") if path.is_file())
+
+
+@contextmanager
+def living_in(hilt: Hilt) -> Iterator[None]:
+    """What belongs to this process as a whole is as hilt would find it, and afterwards as it was."""
+    handlers, level = logging.root.handlers[:], logging.root.level
+    with chdir(hilt.project), mock.patch.dict(os.environ, hilt.environment, clear=True):
+        try:
+            yield
+        finally:
+            logging.root.handlers[:] = handlers
+            logging.root.setLevel(level)
 
 
 class Rpc:

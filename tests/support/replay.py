@@ -8,16 +8,13 @@ process, or `hilt rpc`.
 
 import asyncio
 import json
-import logging
-import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, chdir, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeAlias
-from unittest import mock
 
 import msgspec
 
@@ -35,7 +32,7 @@ from hilt.tools.jail import Jail
 from hilt.tools.shell import Shell
 from hilt.tools.workspace import Workspace
 from support.extending import Made, extended
-from support.hilt_process import Hilt, running_with
+from support.hilt_process import Hilt, living_in, running_with
 from support.transcript import Conversation, Step, filled, filled_text, matched
 
 PUPPET = Path(__file__).with_name("puppet.py")
@@ -511,22 +508,10 @@ async def in_process(
             await host.stopping.wait()
             app.questions.close()
 
-    with _living_in(hilt):
+    with living_in(hilt):
         async with asyncio.TaskGroup() as group:
             group.create_task(live())
             yield await begun
-
-
-@contextmanager
-def _living_in(hilt: Hilt) -> Iterator[None]:
-    """What belongs to the process as a whole is as hilt would find it, and afterwards as it was."""
-    handlers, level = logging.root.handlers[:], logging.root.level
-    with chdir(hilt.project), mock.patch.dict(os.environ, hilt.environment):
-        try:
-            yield
-        finally:
-            logging.root.handlers[:] = handlers
-            logging.root.setLevel(level)
 
 
 class _Process:

@@ -91,7 +91,8 @@ class Chooser:
         if not serving and (own := self._own(here, prefix, model)):
             return self._answered(own)
         anything_goes = here == "ollama" or (bool(self._ground.options.base_url) and here not in LOCAL)
-        stay = here in serving or here == prefix or (anything_goes and not serving and prefix not in PROVIDERS)
+        stay = model == current.info.id or here in serving or here == prefix
+        stay = stay or (anything_goes and not serving and prefix not in PROVIDERS)
         if stay and here in LOCAL:
             return ActiveModel(current.provider, self._ground.catalogue.find(here, model))
         if not stay and not serving and prefix not in PROVIDERS:

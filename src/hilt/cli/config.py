@@ -46,6 +46,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     small_model: str = ""
     """As `--model`, for small tasks of extensions; empty leaves them to the model in use."""
     reasoning: Reasoning = ""
+    theme: str = ""
+    """How the terminal interface looks: `dark`, `light`, `system`, or one of the user's; see `frontends.tui.themes`."""
     permissions: PermissionMode | None = None
     jail: bool = False
     """Whether the file tools are confined to the working directory."""

@@ -13,6 +13,7 @@ from hilt.cli.flags import parse, shared_parser
 from hilt.cli.main import VERBS
 from hilt.errors import UsageError
 
+_FACES = "`hilt -p PROMPT` answers once, `hilt --json PROMPT` prints events, `hilt rpc` serves a program"
 _WIND_DOWN = 1.0
 """Seconds that what was stopped may take to record and tell how it ended."""
 
@@ -37,10 +38,11 @@ def run(argv: list[str]) -> int:
         return _rpc(options)
     if options.prompt[:1] and options.prompt[0] in VERBS:
         raise UsageError(f"the verb comes first: hilt {options.prompt[0]} …", hint="then its own flags")
-    raise UsageError(
-        f'there is no verb "{options.prompt[0]}"' if len(options.prompt) == 1 else "no face was chosen",
-        hint="`hilt -p PROMPT` answers once, `hilt --json PROMPT` prints events, `hilt rpc` serves a program",
-    )
+    if len(options.prompt) == 1 and not any(letter.isspace() for letter in options.prompt[0]):
+        raise UsageError(f'there is no verb "{options.prompt[0]}"', hint=_FACES)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the terminal interface needs a terminal", hint=_FACES)
+    return _tui(options)
 
 
 def _enter(cwd: str) -> None:
@@ -127,12 +129,23 @@ def _rpc(options: argparse.Namespace) -> int:
     return _run(face)
 
 
+def _tui(options: argparse.Namespace) -> int:
+    async def face(interrupts: "Interrupts") -> int:
+        from hilt.cli.terminal import show
+
+        return await show(options, interrupts, _started)
+
+    return _run(face)
+
+
 class Interrupts:
     """Ctrl-C, SIGTERM and SIGHUP: the first stops what runs, the second the face, the third everything at once."""
 
     def __init__(self) -> None:
         self.first: Callable[[], bool] = lambda: False
         """Stops what runs in an orderly way; False when nothing does."""
+        self.last: Callable[[], None] = lambda: None
+        """What must be done even when nothing else is any more."""
         self.cancel: Callable[[], object] = lambda: None
         self.later: Callable[[float, Callable[[], object]], object] = lambda _, __: None
         self._seen: list[int] = []
@@ -148,6 +161,7 @@ class Interrupts:
     def __call__(self, number: int) -> None:
         self._seen.append(number)
         if len(self._seen) > 2:
+            self.last()
             _leave(self.code)
         if len(self._seen) == 1 and self.first():
             self.later(_WIND_DOWN, self.cancel)  # whoever reads our output may have stopped reading

@@ -96,6 +96,16 @@ class Home:
         return self.root / "data"
 
     @property
+    def themes(self) -> Path:
+        """How the user wants the terminal interface to look, a file each."""
+        return self.root / "themes"
+
+    @property
+    def history(self) -> Path:
+        """What was typed in the terminal interface."""
+        return self.root / "history.jsonl"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

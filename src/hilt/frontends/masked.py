@@ -4,7 +4,7 @@ A delta whose end could be the beginning of a key is held back until more of its
 until the stream has ended. Single lines are masked by whoever writes them.
 """
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,6 +25,18 @@ from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd
 _Piece: TypeAlias = TextDelta | ThinkingDelta | ToolUseArgs | ToolProgressed
 _Stream: TypeAlias = tuple[type[_Piece], str]
 """What kind of text, and of which call."""
+
+
+_Told = TypeVar("_Told", bound=msgspec.Struct)
+
+
+def concealed(told: _Told, mask: Mask) -> _Told:
+    """A whole event or message with the keys in it blanked, for whoever does not write it as a line."""
+    if mask.empty:
+        return told
+    line = msgspec.json.encode(told)
+    hidden = mask.line(line)
+    return told if hidden == line else msgspec.json.decode(hidden, type=type(told))
 
 
 class Masked:

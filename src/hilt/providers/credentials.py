@@ -40,6 +40,10 @@ class Credentials:
                 return _clean(value, f"the environment variable {variable}", ConfigError)
         return self._stored(provider)
 
+    def stored(self, provider: str) -> bool:
+        """Whether the file has one, and not only the environment."""
+        return bool(self._stored(canonical(provider)))
+
     def save(self, provider: str, key: str) -> None:
         provider = canonical(provider)
         key = _clean(key, f"the key for {provider}", UsageError)

@@ -1,4 +1,5 @@
-"""Asking whoever is at the other end for permission: a `ui_request` out, its `ui_response` in."""
+"""Asking whoever is at the other end for permission, be it at a terminal or behind `hilt rpc`: a question out, the
+answer in."""
 
 from hilt.agent.questions import Questions, Reply
 from hilt.errors import UsageError
@@ -8,7 +9,7 @@ from hilt.model.ports import PermissionAnswer, PermissionRequest
 _GONE = PermissionAnswer(approved=False, reason="permission denied: the client that could have been asked is gone")
 
 
-class RpcApprover:
+class UserApprover:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
 

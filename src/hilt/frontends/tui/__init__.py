@@ -1,0 +1,1 @@
+"""The terminal interface: one client of a session, drawn with Textual."""

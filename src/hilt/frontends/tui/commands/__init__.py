@@ -1,0 +1,1 @@
+"""What slash commands open in the terminal: lists to pick from, things to read, things to fill in."""

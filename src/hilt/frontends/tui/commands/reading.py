@@ -1,0 +1,53 @@
+"""`/help` and `/skills`: things to read."""
+
+import asyncio
+
+from hilt.context.skills import read_skill
+from hilt.frontends.tui.commands.desk import Desk
+from hilt.frontends.tui.dialogs.page import Page
+from hilt.frontends.tui.dialogs.picker import Item, Picker
+from hilt.registry.snapshot import OwnedCommand
+
+KEYS = (
+    ("Enter", "send; while something runs, it waits in a queue"),
+    ("Ctrl-J, Shift-Enter", "a new line"),
+    ("↑ ↓", "what was sent before; ↑ in an empty input takes back what waits"),
+    ("Esc", "close what is open, clear notes, cancel what runs, clear the input"),
+    ("Ctrl-C twice", "leave; Ctrl-D in an empty input too"),
+    ("Shift-Tab", "when to be asked before tools run: ask, accept-edits, yolo"),
+    ("Ctrl-O", "unfold or fold what tools returned, and thinking"),
+    ("PgUp PgDn, wheel", "scroll; Ctrl-Home and Ctrl-End for the two ends"),
+    ("F6", "from panel to panel and back to the input"),
+    ("@", "a file of this project"),
+    ("!command", "run it yourself; !!command without telling the model"),
+    ("Ctrl-Z", "suspend; `fg` goes on"),
+    ("Ctrl-L", "draw everything anew"),
+)
+
+
+async def help_(desk: Desk, _: str = "") -> None:
+    commands = desk.session.parts.registry.snapshot().commands.values()
+    own = [_line(one) for one in commands if one.owner == "hilt"]
+    others = [_line(one) for one in commands if one.owner != "hilt"]
+    shortcuts = desk.session.parts.registry.snapshot().shortcuts.items()
+    keys = [f"- **{key}** {what}" for key, what in KEYS]
+    keys += [f"- **{key}** {one.shortcut.description} ({one.owner})" for key, one in shortcuts]
+    parts = ["# Keys", *keys, "", "# Commands", *own]
+    if others:
+        parts += ["", "# Commands of extensions", *others]
+    await desk.ask(Page("help", "\n".join(parts), desk.look))
+
+
+async def skills(desk: Desk, _: str = "") -> None:
+    known = {skill.name: skill for skill in desk.keeping.skills}
+    items = [Item(skill.name, skill.name, skill.description, group=skill.source) for skill in known.values()]
+    hint = "put your own in .hilt/skills/<name>/SKILL.md"
+    while name := await desk.ask(Picker("skills", items, desk.look, hint=hint)):
+        content = await asyncio.to_thread(read_skill, known[name])
+        await desk.ask(Page(name, content.body, desk.look))
+
+
+def _line(one: OwnedCommand) -> str:
+    usage = f" `{one.command.usage}`" if one.command.usage else ""
+    owner = f" ({one.owner})" if one.owner != "hilt" else ""
+    return f"- **/{one.command.name}**{usage} {one.command.description}{owner}"

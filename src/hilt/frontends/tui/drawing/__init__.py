@@ -1,0 +1,1 @@
+"""From text to rows of a terminal: pure functions, no widgets."""

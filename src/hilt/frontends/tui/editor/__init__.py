@@ -1,0 +1,1 @@
+"""Where the user types: the editor, what it completes, what it remembers."""

@@ -1,0 +1,1 @@
+"""What extensions show, and the lines around the input."""
