@@ -40,5 +40,6 @@ def test_the_show_runs_offline_to_its_end_and_leaves_nothing_behind(tmp_path: Pa
         "project-kit refuses this: a forced push overwrites the work of others",
     ):
         assert answer in shown.stdout
+    assert shown.stdout.endswith(f"To open it: {hilt}\n")
     assert "no API key found" in shown.stderr
     assert list((tmp_path / "tmp").iterdir()) == list((tmp_path / "home").iterdir()) == []

@@ -299,6 +299,14 @@ async def test_what_is_selected_stays_selected_when_something_above_changes() ->
         assert seen.app.screen.get_selected_text() == "block 28\n\nblock 29"
 
 
+async def test_a_double_click_does_not_select_everything() -> None:
+    async with viewed(Told("shown", "some words here")) as seen:
+        await seen.rows()
+        await seen.pilot.click(Transcript, offset=(6, 1), times=3)
+        await seen.pilot.pause()
+        assert not seen.app.screen.get_selected_text()
+
+
 async def test_the_selection_is_marked_on_the_screen() -> None:
     async with viewed(Told("shown", "some words here")) as seen:
         await seen.rows()
@@ -396,6 +404,20 @@ async def test_control_c_copies_what_is_selected_and_ends_nothing(tmp_path: Path
         assert "again to leave" not in face.text
 
 
+async def test_another_theme_changes_what_is_behind_the_text_too(tmp_path: Path) -> None:
+    async with interface(tmp_path, turns=[says("some words")]) as face:
+        face.say()
+        await face.shows("some words")
+        face.app.restyle(LIGHT)
+
+        def behind() -> set[str]:
+            strips = face.app.screen._compositor.render_strips()[:10]
+            styles = [segment.style for strip in strips for segment in strip if segment.text.strip()]
+            return {style.bgcolor.name for style in styles if style and style.bgcolor}
+
+        await face.until(lambda: behind() <= {LIGHT.background, LIGHT.surface}, "all is light")
+
+
 async def test_a_long_past_answer_is_there_soon(tmp_path: Path) -> None:
     long = "A paragraph of some length, again and again.\n\n" * 2_000
     async with interface(tmp_path, turns=[says(long + "the very end")]) as face:
@@ -469,7 +491,7 @@ async def test_what_extensions_did_to_a_call_stands_where_the_call_does(
 
 
 @pytest.mark.parametrize("spoken", ["frames", "jsonrpc"])
-async def test_a_tool_of_an_extension_shows_its_owner_and_its_progress(
+async def test_a_tool_of_an_extension_shows_its_owner_and_no_escapes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoken: Dialect
 ) -> None:
     monkeypatch.setattr(extending, "SPOKEN", spoken)

@@ -164,7 +164,7 @@ def test_ctrl_c_twice_leaves_and_the_line_it_prints_goes_on_with_the_session(hil
 def test_ctrl_z_suspends_it_and_fg_goes_on_where_it_was(hilt: Hilt) -> None:
     program = " ".join(map(str, hilt.command(*hilt.script(says("of turnips")))))
     with started(hilt, shell=f'PROGRAM="{program}"; export PROGRAM; exec bash --norc -i') as terminal:
-        terminal.wait_for("$")
+        terminal.wait_for("bash-")
         terminal.type("$PROGRAM")
         terminal.press("Enter")
         terminal.wait_for("Ask anything")
@@ -227,7 +227,7 @@ def test_without_a_key_it_opens_and_the_demo_answers(hilt: Hilt) -> None:
     with started(hilt, "--permissions", "yolo") as terminal:
         terminal.wait_for("try the demo")
         terminal.press("Escape")
-        terminal.wait_for("no API key found")
+        assert "no API key found" in terminal.wait_for("Ask anything")
         terminal.type("run `echo sown`")
         terminal.press("Enter")
         terminal.wait_until(lambda screen: screen.count("sown") > 1, "the command's output")

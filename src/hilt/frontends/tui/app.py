@@ -221,6 +221,8 @@ class HiltApp(App[None]):
                 self.query_one(Transcript).show(self.scene.blocks)
             if Part.STATUS in dirty:
                 self.query_one(Status).show(self.scene)
+            if Part.ACTIVITY in dirty:
+                self.query_one(Activity).show(self.scene)
             if self.around:
                 self.around.draw(self.scene, dirty)
 

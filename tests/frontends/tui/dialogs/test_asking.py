@@ -100,8 +100,11 @@ async def test_what_hilt_asks_comes_on_top_of_what_an_extension_asks(tmp_path: P
     turns = [calls(("bash", {"command": "echo x"})), says("done")]
     async with interface(tmp_path, asker("nosy", ASK), turns=turns) as face:
         await face.shows("nosy › asks you")
+        await face.answer("down", "up")
+        question = face.dialog
         face.say()
         await face.shows(f"{MARK} Allow bash?", "1 of 2")
+        assert question and not question.listening
         await face.answer("n")
         await face.shows("nosy › asks you")
         await face.typed("1", DEAF - 0.01)  # meant for what lay above it

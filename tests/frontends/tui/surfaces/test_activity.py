@@ -1,9 +1,11 @@
 """What runs, for how long, and for whom everybody waits; and that nothing moves when nothing runs."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from hilt.frontends.tui.app import HiltApp
 from hilt.frontends.tui.surfaces.activity import Activity, elapsed
 from support.agent import calls, says
 from support.extending import chaos
@@ -62,10 +64,13 @@ async def test_a_command_that_hangs_is_named_too_and_can_be_left(tmp_path: Path)
         await face.shows_no("(command /think)")
 
 
-async def test_a_hint_of_the_moment_stands_before_what_runs(tmp_path: Path) -> None:
-    async with interface(tmp_path, size=(40, 20)) as face:
-        await face.press("ctrl+c")
-        await face.shows("ctrl+c again to leave")
+async def test_a_hint_of_the_moment_is_shown_also_before_there_is_a_session() -> None:
+    app = HiltApp()
+    async with app.run_test(size=(40, 20)) as pilot:
+        await pilot.press("ctrl+c")
+        async with asyncio.timeout(10):
+            while "again to leave" not in app.query_one(Activity).render_line(0).text:
+                await pilot.pause(0.01)
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,12 @@ def note(ask: Ask) -> Any:
     ask.tell("notify", message=f"pressed {ask.params['key']}", level="success")
 
 
-def started(hilt: Hilt, folder: Path, dialect: Any, **size: int) -> Terminal:
+def started(hilt: Hilt, folder: Path, dialect: Any, columns: int = 80, rows: int = 24) -> Terminal:
     offers = ("command", {"name": "show", "immediate": True}), ("shortcut", {"key": "f5", "description": "a key"})
     answers = {"command/execute": show, "shortcut/handle": note}
     extension = offering("demo", *offers, answers=answers, dialect=dialect).write(folder)
     arguments = [*hilt.script(says("well said")), "--ext", str(extension)]
-    return Terminal(hilt.command(*arguments), hilt.environment, hilt.project, **size)
+    return Terminal(hilt.command(*arguments), hilt.environment, hilt.project, columns=columns, rows=rows)
 
 
 def told(folder: Path) -> list[tuple[Any, ...]]:

@@ -233,7 +233,11 @@ async def test_a_terminal_keeps_few_pictures_and_those_that_leave_can_come_again
     assert len(shown(said[-1])) == 2
 
 
-async def test_what_is_laid_out_beside_can_be_asked_for_again_when_more_of_it_comes() -> None:
+async def test_what_is_laid_out_beside_can_be_asked_for_again_when_more_of_it_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for patience in ("_PATIENCE", "_IN_SIGHT"):
+        monkeypatch.setattr(f"hilt.frontends.tui.transcript.answer.{patience}", 0.0)
     changed: list[None] = []
     gallery = Gallery("words", print, lambda: changed.append(None))
     answer = Answer()

@@ -29,6 +29,8 @@ ROWS = 32
 """Of a table, drawn at once; the first of them make its columns."""
 _DEEP = 8
 """Containers that are entered; each takes a mark off the same line, so there could be thousands."""
+_CUT = ("fence", "table")
+"""Kinds that are cut every few lines."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*$")
 
 
@@ -112,13 +114,13 @@ class Cutter:
     def _parsed(self, *, final: bool) -> list[Block] | None:
         window, full = self._window(_FEW)
         found = units(window)
-        if full and len(found) == 1:  # as long as there is another behind it, nothing that comes later can change it
+        if full and len(found) == 1 and found[0].kind not in _CUT:  # with another behind it, nothing could change it
             window, full = self._window(LARGE)
             found = units(window)
         whole = not full and (final or len(window) < len(self._lines))
         blocks: list[Block] = []
         for at, unit in enumerate(found):
-            if unit.kind in ("fence", "table"):
+            if unit.kind in _CUT:
                 self._enter(unit, window)
                 return blocks
             if _heavy(unit) and (inside := self._container(unit, window[unit.start])):

@@ -48,7 +48,7 @@ class Around:
         queue = Queue(look(), client)
         above, below = Widgets(look(), "above-input"), Widgets(look(), "below-status")
         activity, status = screen.query_one(Activity), screen.query_one(Status)
-        self._parts = (self.notes, self.panels, self.overlays, self.shortcuts, queue, above, below, activity)
+        self._parts = (self.notes, self.panels, self.overlays, self.shortcuts, queue, above, below)
         screen.mount(self.notes, self.panels, above, before=activity)
         screen.mount(queue, before=screen.query_one(Completion))
         screen.mount(below, after=status)

@@ -51,6 +51,7 @@ class Transcript(Widget):
         self._lines: list[Line] = []
         self._strips: list[Strip] = []
         """What is on the screen, without what is selected."""
+        self._base = Style.null()
         self._bar: list[Segment] = []
         self._sign = 0
         """Columns at the right of the last row that say how much is new."""
@@ -120,13 +121,13 @@ class Transcript(Widget):
         window, base = self._window, self.rich_style
         bar = _bar(window.extent, window.height, self._look, base)
         framed: list[Strip] = []
-        usable = len(strips) - bool(self._sign)
+        usable = len(strips) - bool(self._sign) if base == self._base else 0
         for y, edge in enumerate(bar):
             row = self._lines[y].strip if y < len(self._lines) else GAP
             old = before[y].strip if y < len(before) else GAP
             same = row is old and y < usable and self._bar[y] == edge
             framed.append(strips[y] if same else _filled(row, window.width, base, edge))
-        self._bar, self._sign = bar, 0
+        self._base, self._bar, self._sign = base, bar, 0
         if (new := window.new) and framed:
             sign = f" ▼ {new} new line{'s' * (new > 1)} "
             self._sign = min(len(sign), window.width)
@@ -169,6 +170,11 @@ class Transcript(Widget):
             return strip
         chosen = self.screen.get_component_rich_style("screen--selection")
         return with_selection(strip, span, line.strip.cell_length, chosen)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self._strips and self.rich_style != self._base:
+            self._place()
 
     def on_resize(self) -> None:
         width, height = self.content_size
@@ -217,7 +223,10 @@ class Transcript(Widget):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or self._on_bar(event) or event.chain > 1:
+        if event.chain > 1:
+            event.prevent_default()  # which is to select everything
+            return
+        if offset is None or self._on_bar(event):
             return
         x, y = offset
         if self._sign and y == self._window.height - 1 and x >= self._window.width - self._sign:
