@@ -73,8 +73,9 @@ def test_every_command_of_the_terminal_and_every_dialog_is_described() -> None:
 
 def test_every_colour_of_a_theme_is_described_and_the_example_can_be_used(tmp_path: Path) -> None:
     described = section("reference/configuration.md", "themes")
+    table = described.partition("| name | of what |")[2]
     colours = [field.name for field in fields(Palette) if field.name != "dark"]
-    rows = [re.findall(r"`(\w+)`", row) for row in re.findall(r"^\| (`.*?) \|", described, re.MULTILINE)]
+    rows = [re.findall(r"`(\w+)`", row) for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)]
     assert [name for row in rows for name in row] == ["base", *colours]
     [example] = [fence for fence in fences_of(DOCS / "reference/configuration.md") if "themes/" in fence.saved_as]
     (tmp_path / "dusk.toml").write_text(example.text, encoding="utf-8")

@@ -63,7 +63,8 @@ class Parser(argparse.ArgumentParser):
 def shared_parser() -> Parser:
     parser = Parser(
         prog="hilt",
-        usage="hilt -p [flags] [prompt…]   |   hilt --json [flags] [prompt…]   |   hilt rpc [flags]",
+        usage="hilt [flags]   |   hilt -p [flags] [prompt…]\n"
+        "       hilt --json [flags] [prompt…]   |   hilt rpc [flags]",
         description="A terminal coding agent, extensible to the hilt.",
         epilog=EPILOG,
         formatter_class=Formatter,

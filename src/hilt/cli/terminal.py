@@ -1,6 +1,7 @@
 """`hilt` in a terminal: the interface first, then everything it stands on, and the line that tells how to go on."""
 
 import argparse
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -31,6 +32,12 @@ async def show(options: argparse.Namespace, interrupts: "Interrupts", started: C
         options.prompt, first_time = [], False
 
 
+def _load() -> None:
+    """Import what comes after the first frame: takes a tenth of a second."""
+    import hilt.cli.extending
+    import hilt.cli.wiring  # noqa: F401
+
+
 async def _shown(
     options: argparse.Namespace, interrupts: "Interrupts", started: Callable[[], None], *, first_time: bool
 ) -> "Ending":
@@ -44,7 +51,8 @@ async def _shown(
 
     @asynccontextmanager
     async def opening() -> "AsyncIterator[TuiParts]":
-        from hilt.cli.wiring import assemble  # 100 ms, behind the first frame
+        await asyncio.to_thread(_load)  # one can type meanwhile
+        from hilt.cli.wiring import assemble
 
         async with assemble(options, can_ask=True, tell=app.tell, keyless=True) as assembled:
             started()

@@ -120,7 +120,7 @@ def builtin_commands(parts: CommandParts) -> tuple[Command, ...]:
             "session",
             "work with this session, or go on in another",
             session,
-            "open | tree | branch | label | fork | export | import",
+            "open <id> | tree | branch <entry> | label <entry> | fork | export | import <path>",
             personal=True,
         ),
         Command("sessions", "list the sessions of this directory", sessions),

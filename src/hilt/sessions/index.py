@@ -136,7 +136,7 @@ class Index:
 
 def first_line(text: str) -> str:
     """One line for a list: the first that is not empty, cut to 80 characters."""
-    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    line = text.lstrip().partition("\n")[0].rstrip()
     return line if len(line) <= LONGEST_TITLE else line[: LONGEST_TITLE - 1] + "…"
 
 

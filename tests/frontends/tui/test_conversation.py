@@ -215,6 +215,17 @@ async def test_another_look_is_taken_on_at_once() -> None:
         assert style == LIGHT.error
 
 
+async def test_another_background_comes_behind_the_text_at_once() -> None:
+    async with viewed(Told("shown", "words")) as seen:
+        await seen.rows()
+        before = seen.view.rich_style.bgcolor
+        seen.app.theme = "textual-light"
+        await seen.rows()
+        assert seen.view.rich_style.bgcolor != before
+        behind = {segment.style.bgcolor for segment in seen.view.render_line(1) if segment.style}
+        assert behind == {seen.view.rich_style.bgcolor}
+
+
 # Folding
 
 
@@ -402,20 +413,6 @@ async def test_control_c_copies_what_is_selected_and_ends_nothing(tmp_path: Path
         await face.press("ctrl+c")
         assert face.app.clipboard == "some"
         assert "again to leave" not in face.text
-
-
-async def test_another_theme_changes_what_is_behind_the_text_too(tmp_path: Path) -> None:
-    async with interface(tmp_path, turns=[says("some words")]) as face:
-        face.say()
-        await face.shows("some words")
-        face.app.restyle(LIGHT)
-
-        def behind() -> set[str]:
-            strips = face.app.screen._compositor.render_strips()[:10]
-            styles = [segment.style for strip in strips for segment in strip if segment.text.strip()]
-            return {style.bgcolor.name for style in styles if style and style.bgcolor}
-
-        await face.until(lambda: behind() <= {LIGHT.background, LIGHT.surface}, "all is light")
 
 
 async def test_a_long_past_answer_is_there_soon(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.filter import Monochrome, NoColor
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widget import Widget
 
@@ -71,6 +72,9 @@ class HiltApp(App[None]):
         """`typed` stands in the input from the beginning."""
         self.look = Look.of(palette)
         super().__init__(driver_class=Terminal)
+        if self.no_color:
+            # Textual would turn colours into greys, and fails at text that has no style at all.
+            self._filters = [NoColor() if isinstance(one, Monochrome) else one for one in self._filters]
         self._wear(palette)
         self.scene = Scene(changed=self._changed)
         self.painted = asyncio.Event()

@@ -6,6 +6,7 @@ goes first: whatever then takes time to end, the terminal is the user's again.
 """
 
 import asyncio
+import gc
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -80,7 +81,19 @@ async def _either(screen: "asyncio.Task[None]", painted: asyncio.Event, group: a
     first.cancel()
 
 
+def _load() -> None:
+    """Import what comes after the first frame, and what the first reply would wait for. Takes a fifth of a second."""
+    from hilt.frontends.tui.commands import table  # noqa: F401
+    from hilt.frontends.tui.drawing.markdown import warm
+    from hilt.frontends.tui.presenter import Presenter  # noqa: F401
+    from hilt.frontends.tui.surfaces.around import Around  # noqa: F401
+    from hilt.frontends.tui.transcript.gallery import Gallery  # noqa: F401
+
+    warm()
+
+
 async def _serve(app: HiltApp, parts: TuiParts, screen: "asyncio.Task[None]") -> None:
+    await asyncio.to_thread(_load)  # one can type meanwhile
     from hilt.frontends.masked import Masked, concealed
     from hilt.frontends.tui.client import Client
     from hilt.frontends.tui.commands import table
@@ -114,6 +127,7 @@ async def _serve(app: HiltApp, parts: TuiParts, screen: "asyncio.Task[None]") ->
             client.here = partial(table.here, desk)
             client.shell = partial(presenter.shells.run, parts.mask)
             app.attach(client, presenter)
+            gc.freeze()  # a long conversation is there for good, and need not be gone through again and again
             history = HistoryFile(parts.keeping.history, parts.mask.text)
             client.do(app.editor.past.keep_in(history), "reading the history")
             if parts.first:

@@ -138,6 +138,7 @@ class Presenter:
             case TextDelta() | ThinkingDelta() | ToolUseStart() | ToolUseArgs() | ToolUseEnd():
                 self._stream(event)
             case happened.PermissionAsked() | happened.TrustAsked() | happened.PickerAsked() | happened.QuestionAsked():
+                self._hold(event)
                 self._ask(event)
             case happened.RequestWithdrawn(id=id_):
                 self._withdraw(id_)
@@ -205,6 +206,8 @@ class Presenter:
             case happened.PermissionDecided(id=id_, approved=approved, source="user", reason=reason):
                 if asked := self._calls.get(id_):
                     asked.decided(approved=approved, reason=reason)
+                    if approved:
+                        self._start(asked)
             case happened.Intercepted(id=id_) if id_ in self._calls:
                 self._calls[id_].intercepted(event)
             case happened.Intercepted(outcome="blocked", decisions=decisions) if event.event == "turn_start":
@@ -277,9 +280,20 @@ class Presenter:
             call = self._calls[event.id] = Call(event.id, event.name, self._owner(event.name), by=event.extension)
             self._add(call)
         call.called(event.args, event.invalid)
+        self._start(call)
+
+    def _start(self, call: Call) -> None:
         call.start(self._clock())
-        self._doing(f"running {event.name}")
+        self._doing(f"running {call.name}")
         self._scene.mark(Part.TRANSCRIPT)
+
+    def _hold(self, asking: Asking) -> None:
+        """What the user is asked about does not run meanwhile."""
+        held = self._calls.get(asking.request.call_id) if isinstance(asking, happened.PermissionAsked) else None
+        if held:
+            held.held()
+            self._doing("waiting for your answer")
+            self._scene.mark(Part.TRANSCRIPT)
 
     def _ended(self, event: happened.ToolResultAdded) -> None:
         if call := self._calls.pop(event.id, None):

@@ -218,3 +218,11 @@ def test_whatever_is_typed_a_text_is_found_by_itself_and_nothing_is_found_twice(
     assert len(found) == len(set(found)) and all(0 <= at < len(labels) for at in found)
     for at, label in enumerate(labels):
         assert at in matches(label, texts)
+
+
+async def test_a_list_with_nothing_in_it_says_so_and_a_hint_without_room_ends_in_an_ellipsis() -> None:
+    async with picking(Picker("skills", [], LOOK, hint="put your own in .hilt/skills/<name>/SKILL.md")) as shown:
+        assert shown.items == ["there is nothing here"]
+        assert shown.rows[-1].rstrip().endswith("…")
+        await shown.press("enter", "escape")
+        await shown.until(lambda: shown.results == [None])

@@ -1,4 +1,4 @@
-"""Where one is in the input can be seen, whatever the theme."""
+"""Where one is in the input can be seen, whatever the theme, and so can what can be typed there."""
 
 from pathlib import Path
 
@@ -35,3 +35,10 @@ async def test_the_cell_under_the_cursor_looks_unlike_its_neighbours(tmp_path: P
         (_, a), (_, b), (_, c) = [cell for cell in cells(face, "abc") if cell[0] in "abc"]
         assert seen(a) == seen(c)
         assert seen(b) != seen(a)
+
+
+async def test_a_hint_that_has_no_room_leaves_out_whole_parts(tmp_path: Path) -> None:
+    async with interface(tmp_path, size=(40, 12)) as face:
+        await face.shows("› Ask anything · / for commands\n")
+        await face.pilot.resize_terminal(12, 12)
+        await face.shows("› Ask any")

@@ -12,7 +12,7 @@ from support.interface import interface
 from support.showing import order, panel, shower, tell
 
 BOTH = pytest.mark.usefixtures("dialect")
-MANY = 3000
+MANY = 1500
 
 FLOODS: dict[str, tuple[str, dict[str, Any]]] = {
     "notes": ("notify", {"message": "flood", "level": "warn"}),

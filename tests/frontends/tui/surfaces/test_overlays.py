@@ -41,31 +41,29 @@ async def test_an_overlay_shows_its_title_its_owner_and_its_content_until_esc(tm
         assert face.app.editor.text == "hi"
 
 
-@pytest.mark.parametrize(
-    ("anchor", "where"),
-    [
-        ("top-left", (0, 0)),
-        ("top", (20, 0)),
-        ("top-right", (40, 0)),
-        ("left", (0, 8)),
-        ("center", (20, 8)),
-        ("", (20, 8)),
-        ("everywhere", (20, 8)),
-        ("right", (40, 8)),
-        ("bottom-left", (0, 16)),
-        ("bottom_center", (20, 16)),
-        ("Bottom Right", (40, 16)),
-    ],
-)
-async def test_an_overlay_stands_where_it_is_anchored_and_clear_of_the_input(
-    tmp_path: Path, anchor: str, where: tuple[int, int]
-) -> None:
+ANCHORS = {
+    "top-left": (0, 0),
+    "top": (20, 0),
+    "top-right": (40, 0),
+    "left": (0, 8),
+    "center": (20, 8),
+    "": (20, 8),
+    "everywhere": (20, 8),
+    "right": (40, 8),
+    "bottom-left": (0, 17),
+    "bottom_center": (20, 17),
+    "Bottom Right": (40, 17),
+}
+
+
+async def test_an_overlay_stands_where_it_is_anchored_and_clear_of_the_input(tmp_path: Path) -> None:
     async with interface(tmp_path, shower("help")) as face:
-        tell(face, "help", "showOverlay", key="k", title="Keys", content="here", anchor=anchor, width="40")
-        await face.shows("║ here", "Ask anything")
-        x, y = where
-        spare = above_input(face) - 3
-        assert box(face) == Region(x, {0: 0, 8: spare // 2, 16: spare}[y], 40, 3)
+        for anchor, (x, y) in ANCHORS.items():
+            said = f"at {anchor or 'no edge'}"
+            tell(face, "help", "showOverlay", key="k", title="Keys", content=said, anchor=anchor, width="40")
+            await face.shows(f"║ {said}", "Ask anything")
+            assert above_input(face) == 20
+            await face.until(lambda x=x, y=y: box(face) == Region(x, y, 40, 3), anchor)  # type: ignore[misc]
 
 
 @given(st.text(max_size=8), st.integers(1, 300))
@@ -155,8 +153,8 @@ async def test_no_more_boxes_are_made_than_can_be_seen(tmp_path: Path) -> None:
     async with interface(tmp_path, shower("one"), shower("two")) as face:
         for name in ("one", "two"):
             order(face, name, *[("showOverlay", {"key": f"k{n}", "content": f"{name} {n}."}) for n in range(12)])
-        await face.until(lambda: len(face.app.scene.overlays) == 24)
-        await face.shows("two 11.")
+            await face.shows(f"{name} 11.")
+        assert len(face.app.scene.overlays) == 24
         assert len(face.app.query(Box)) == 8
         await face.press("escape")
         await face.shows_no("two 11.")

@@ -13,7 +13,7 @@ from support.properties import patient
 
 STYLE = Style(color="#ffffff")
 LETTERS = st.sampled_from([*"ab ─│▸\t\n日é◈\u202e\x9b", "e\u0301", "👩\u200d👧", "\x1b[31m", "\x1b[0m", "\x1b]0;x\x07"])
-LINES = st.lists(st.lists(LETTERS, max_size=40).map("".join), max_size=30)
+LINES = st.lists(st.lists(LETTERS, max_size=25).map("".join), max_size=15)
 
 
 def all_rows(lines: list[str], width: int) -> list[str]:

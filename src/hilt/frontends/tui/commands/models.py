@@ -23,12 +23,16 @@ def _ready(info: ModelInfo, usable: set[str]) -> bool:
 
 
 def _item(info: ModelInfo, here: ModelInfo, *, ready: bool) -> Item:
-    window = f"{info.context_window // 1000}k" if info.context_window else ""
+    window = _thousands(info.context_window) if info.context_window else ""
     price = f"${info.price.input:g}/${info.price.output:g} per M" if info.price else ""
     whose = f"by {info.extension}" if info.extension else ""
     mark = "●" if (info.provider, info.id) == (here.provider, here.id) else "○" if ready else ""
     thinks = "thinks" if info.reasoning else ""
-    return Item(_id(info), info.id, "  ".join(filter(None, (whose, window, price, thinks))), mark, info.provider)
+    return Item(_id(info), info.id, " · ".join(filter(None, (whose, window, price, thinks))), mark, info.provider)
+
+
+def _thousands(tokens: int) -> str:
+    return f"{tokens / 10**6:.3g}M" if tokens >= 10**6 else f"{tokens // 1000}k"
 
 
 def _id(info: ModelInfo) -> str:

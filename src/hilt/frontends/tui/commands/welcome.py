@@ -17,7 +17,7 @@ from hilt.frontends.tui.status import home_relative
 
 _WAYS = (
     Item("login", "log in", "give an API key, and a real model answers"),
-    Item("demo", "try the demo", "a stand-in that needs no key and no network: it reads files and runs commands"),
+    Item("demo", "try the demo", "a stand-in for a model: no key, no network"),
     Item("project", "open a project", "work in another directory"),
 )
 _TRY = """This is the demo: it is not a language model, it follows a few simple rules. Try:

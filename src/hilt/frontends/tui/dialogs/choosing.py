@@ -85,9 +85,6 @@ class Choosing(Dialog[T]):
 
     # Drawing
 
-    def hint(self) -> str:
-        return super().hint() if self.listening else "what is typed now does not count…"
-
     def foot(self, width: int, /) -> list[Strip]:
         count = len(self._options)
         many = min(_IN_SIGHT, max(2, self.app.size.height - _REST))

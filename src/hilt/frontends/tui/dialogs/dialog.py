@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 DEAF = 0.3
 """Seconds after it has come into sight in which no key counts: it was meant for something else."""
+_DEAF_YET = "what is typed now does not count…"
 _SHARE = 0.7
 """Of the screen's height."""
 _INSET = 2
@@ -268,7 +269,8 @@ class Dialog(ModalScreen[T]):
             placed.append(("", 0, self._sign(top, length - top - window)))
         placed += [("", 0, Strip.blank(0))] * (room - length)
         placed += [("foot", at, row) for at, row in enumerate(foot)]
-        placed.append(("", 0, Strip([Segment(self.hint(), self.look.dim)])))
+        hint = one_line(self.hint() if self.listening else _DEAF_YET, inner)
+        placed.append(("", 0, Strip([Segment(hint, self.look.dim)])))
         kept = placed[1:][-max(1, height - 1) :]  # where there is no room for all, the answers matter most
         return placed[:1] + [(part, at, _inset(row, width)) for part, at, row in kept]
 

@@ -123,8 +123,9 @@ class Extensions(Dialog[Wish]):
             *(f"guards {what}" for what in one.guards),
             *one.also,
         ]
+        latency = f"{one.calls:,}, {one.mean_ms:.1f} ms on average, {one.worst_ms:.0f} ms at worst"
         cost = [
-            f"{one.busy_ms / 1000:.1f} s waited for",
+            *([f"{one.busy_ms / 1000:.1f} s waited for"] if one.calls else []),
             *([f"{one.tokens_used:,} tokens used"] if one.tokens_used else []),
             *([f"about {one.prompt_tokens:,} tokens in every request"] if one.prompt_tokens else []),
         ]
@@ -151,7 +152,7 @@ class Extensions(Dialog[Wish]):
             ),
             ("why", one.reason, look.error if one.state == "failed" else look.warn),
             ("offers", ", ".join(offers) or "nothing yet", look.text),
-            ("calls", f"{one.calls:,}, {one.mean_ms:.1f} ms on average, {one.worst_ms:.0f} ms at worst", look.text),
+            ("calls", latency if one.calls else "none yet", look.text),
             ("cost", ", ".join(cost), look.text),
             ("trouble", ", ".join(troubles), look.warn),
             ("last error", one.last_error, look.error),

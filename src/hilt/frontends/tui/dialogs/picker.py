@@ -190,7 +190,7 @@ class Listing(Dialog[T]):
         return [Strip([*filled, Segment(count, self.look.dim)])]
 
     def height(self, _width: int, /) -> int:
-        return min(_ROWS, self._most)
+        return min(_ROWS, max(1, self._most))
 
     def length(self, _width: int, /) -> int:
         return max(1, len(self._rows))

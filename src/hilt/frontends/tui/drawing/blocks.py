@@ -14,11 +14,19 @@ from hilt.frontends.tui.drawing.paint import Paint, Part, Role
 from hilt.frontends.tui.drawing.wrapping import height, wrap
 
 
+UNKNOWN = 1 << 20
+"""Wider than any screen."""
+
+
 class Block(Protocol):
     """Something between two blank rows."""
 
     def height(self, width: int) -> int:
         """As many rows as `draw` makes; much cheaper than drawing."""
+        ...
+
+    def widest(self) -> int:
+        """The least width from which on its height is always the same; `UNKNOWN` when that takes measuring."""
         ...
 
     def draw(self, width: int, paint: Paint) -> list[Strip]: ...
@@ -40,6 +48,12 @@ class Line:
         indent, hanging = cells_of(self.indent), cells_of(self.hanging)
         return height(text_of_parts(self.parts), width, indent=indent, hanging=hanging, hard=self.hard)
 
+    def widest(self) -> int:
+        text = text_of_parts(self.parts)
+        if not (text.isascii() and text.isprintable()):
+            return UNKNOWN
+        return len(text) + max(cells_of(self.indent), cells_of(self.hanging))
+
     def draw(self, width: int, paint: Paint) -> list[Strip]:
         return wrap(
             paint.spans(self.parts),
@@ -58,6 +72,9 @@ class Lines:
     def height(self, width: int) -> int:
         return sum([line.height(width) for line in self.lines])
 
+    def widest(self) -> int:
+        return max([line.widest() for line in self.lines], default=0)
+
     def draw(self, width: int, paint: Paint) -> list[Strip]:
         return [strip for line in self.lines for strip in line.draw(width, paint)]
 
@@ -71,13 +88,16 @@ class Ruled:
     def height(self, width: int) -> int:  # noqa: ARG002 - as every block
         return 1
 
+    def widest(self) -> int:
+        return 0
+
     def draw(self, width: int, paint: Paint) -> list[Strip]:
         room = max(1, width - cells_of(self.indent))
         return wrap([("─" * room, paint.style(("rule",)))], width, indent=paint.spans(self.indent))[:1]
 
 
 def cells_of(parts: Sequence[Part]) -> int:
-    return sum([cell_len(text) for text, _ in parts])
+    return sum([cell_len(text) for text, _ in parts]) if parts else 0
 
 
 def text_of_parts(parts: Sequence[Part]) -> str:

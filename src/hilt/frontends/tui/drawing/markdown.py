@@ -11,7 +11,7 @@ from time import monotonic
 from textual.strip import Strip
 
 from hilt.frontends.terminal import clean
-from hilt.frontends.tui.drawing.blocks import Block
+from hilt.frontends.tui.drawing.blocks import UNKNOWN, Block
 from hilt.frontends.tui.drawing.cutting import LARGE, Cutter
 from hilt.frontends.tui.drawing.mending import mended
 from hilt.frontends.tui.drawing.paint import Paint
@@ -42,6 +42,8 @@ class Flow:
     """A text that grows. What is finished is parsed and drawn once; only the end is done again as it changes."""
 
     def __init__(self) -> None:
+        self.partial = False
+        """Whether to make do with what is parsed: otherwise whoever asks for rows waits for all of them."""
         self._fed: list[str] = []
         self._line = ""
         """The last line, as it came: it may go on."""
@@ -49,6 +51,8 @@ class Flow:
         self._cutter = Cutter()
         self._blocks: list[Block] = []
         """Finished."""
+        self._natural: list[tuple[int, int]] = []
+        """For each of them, from which width on it has as many rows: so another width takes no time."""
         self._open: list[Block] | None = None
         """What is behind them, as it would be if nothing came any more; None: not known yet."""
         self._width = 0
@@ -94,6 +98,7 @@ class Flow:
         deadline = monotonic() + seconds
         while (blocks := self._cutter.step(final=self._closed)) is not None:
             self._blocks += blocks
+            self._natural += [(block.widest(), block.height(UNKNOWN)) for block in blocks]
             if monotonic() > deadline:
                 return False
         return True
@@ -101,7 +106,7 @@ class Flow:
     def height(self, width: int) -> int:
         """How many rows there are at this width; much cheaper than drawing them."""
         self._lay_out(width)
-        return self._finished() + sum([block.height(width) for block in self._opened()])
+        return self._finished() + (0 if self.partial else sum([block.height(width) for block in self._opened()]))
 
     def lines(self, width: int, look: Look) -> list[Strip]:
         """All rows."""
@@ -126,13 +131,16 @@ class Flow:
         self._open = self._drawn_open = None
 
     def _lay_out(self, width: int) -> None:
-        self.advance(float("inf"))
+        if not self.partial:
+            self.advance(float("inf"))
         if width != self._width:
             self._width = width
             self._ends.clear()
             self.forget()
-        for block in self._blocks[len(self._ends) :]:
-            self._ends.append(self._finished() + block.height(width))
+        done, end = len(self._ends), self._finished()
+        for block, (widest, rows) in zip(self._blocks[done:], self._natural[done:], strict=True):
+            end += rows if widest <= width else block.height(width)
+            self._ends.append(end)
 
     def _finished(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -155,6 +163,8 @@ class Flow:
 
     def _open_rows(self, look: Look) -> list[Strip]:
         paint = self._painting(look)
+        if self.partial:
+            return []
         if self._drawn_open is None:
             self._drawn_open = [strip for block in self._opened() for strip in block.draw(self._width, paint)]
         return self._drawn_open

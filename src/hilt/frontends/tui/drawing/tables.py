@@ -58,6 +58,10 @@ class Table:
         rows = (self.columns.headings, *self.rows) if self.headed else self.rows
         return sum([_tallest(row, widths) for row in rows]) + self.headed
 
+    def widest(self) -> int:
+        taken = max(cells_of(self.indent), cells_of(self.hanging))
+        return max(2 * taken, taken + self._between() + sum(self.columns.natural))
+
     def draw(self, width: int, paint: Paint) -> list[Strip]:
         widths = self._widths(width)
         if widths is None:
@@ -74,8 +78,10 @@ class Table:
 
     def _widths(self, width: int) -> tuple[int, ...] | None:
         taken = max(cells_of(self.indent), cells_of(self.hanging))
-        between = len(_BETWEEN) * (len(self.columns.natural) - 1)
-        return _fitted(self.columns.natural, width - taken - between) if taken <= width // 2 else None
+        return _fitted(self.columns.natural, width - taken - self._between()) if taken <= width // 2 else None
+
+    def _between(self) -> int:
+        return len(_BETWEEN) * (len(self.columns.natural) - 1)
 
     def _row(self, row: Cells, widths: Sequence[int], paint: Paint) -> Iterator[list[Segment]]:
         between, blank = Segment(_BETWEEN, paint.style(("rule",))), paint.style(("text",))

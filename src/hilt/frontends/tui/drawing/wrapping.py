@@ -53,8 +53,11 @@ def wrap(
 
 def height(text: str, width: int, *, indent: int = 0, hanging: int = 0, hard: bool = False) -> int:
     """How many rows `wrap` makes of this text, behind prefixes of so many cells."""
+    if len(text) + indent < width // 2 and text.isascii() and text.isprintable():
+        return 1  # most lines: of a long text thousands are measured before a frame can be drawn
     width = max(1, width)
-    first, others = width - min(indent, _most(width)), width - min(hanging, _most(width))
+    most = _most(width)
+    first, others = width - min(indent, most), width - min(hanging, most)
     count = 0
     for line in text.split("\n"):
         if "\t" in line:

@@ -24,6 +24,8 @@ from hilt.frontends.tui.look import Look
 
 _MARK = "› "
 _SHELL = "! "
+_BETWEEN = " · "
+"""Between the parts of a hint. Those that there is no room for are left out whole."""
 _AT_ONCE = 65_536
 """Characters of a paste that are made harmless at once, and not in a thread."""
 _JOINERS = ("\u200c", "\u200d")
@@ -78,7 +80,10 @@ class Area(TextArea, inherit_bindings=False):
         cursor = self.get_component_rich_style("text-area--cursor")
         quiet = base + self._look.dim
         first = base + cursor if self.has_focus else quiet
-        row = wrap([(self._hint[:1], first), (self._hint[1:], quiet)], 1 << 30)[0]
+        hint = self._hint
+        while len(hint) > width and _BETWEEN in hint:
+            hint = hint.rpartition(_BETWEEN)[0]
+        row = wrap([(hint[:1], first), (hint[1:], quiet)], 1 << 30)[0]
         return pad(clip(row, width), width, base)
 
     def get_line(self, line_index: int) -> Text:

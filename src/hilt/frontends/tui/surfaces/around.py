@@ -66,7 +66,7 @@ class Around:
     def _spare(self) -> int:
         """Rows that neither the input nor the status line needs, nor the end of the conversation."""
         needed = self._editor.outer_size.height + self._status.outer_size.height + self._activity.outer_size.height
-        return self._editor.screen.size.height - needed - _CONVERSATION
+        return self._editor.app.size.height - needed - _CONVERSATION
 
     def _fit(self) -> None:
         """Something has become larger or smaller: what gives way to it, and what stands above it, follows."""

@@ -213,7 +213,9 @@ class Panels(Surface):
         self.redraw()
 
     def _tell_sizes(self) -> None:
-        for key, one in self._open.items() if self.client and all(self._room) else ():
+        if not self._open or self.size.width != self.app.size.width:
+            return  # the screen has just changed, and the room is not known yet
+        for key, one in self._open.items():
             if self._told.get(key, one.size) != self._room and self.client:
                 self._told[key] = self._room
                 try:

@@ -14,12 +14,12 @@ from hilt.frontends.tui.transcript.copying import DECORATION
 from hilt.frontends.tui.transcript.excerpt import MOST, behind, ending, more
 from hilt.frontends.tui.transcript.summary import elapsed
 
-_AT_ONCE = 20_000
-"""Characters that are laid out while a frame waits."""
+_AT_ONCE = 2_000
+"""Characters that are laid out while a frame waits: some ten milliseconds."""
 _PATIENCE = 0.005
 """Seconds; more of it is laid out beside."""
-_IN_SIGHT = 0.02
-"""The same for one that would go out of sight meanwhile."""
+_IN_SIGHT = 0.008
+"""The same for one that is in sight: as far as it is laid out, it stays there."""
 
 
 class Answer(Block):
@@ -63,9 +63,10 @@ class Answer(Block):
         if not self._grown.text.strip():
             return []
         flow = self._laid_out()
-        patience = _IN_SIGHT if self._seen else _PATIENCE
-        if self._grown.length > _AT_ONCE and not flow.advance(patience):
-            self.unready = True
+        self.partial = self._seen or not self._finished
+        patience = _IN_SIGHT if self.partial else _PATIENCE
+        self.unready = flow.partial = self._grown.length > _AT_ONCE and not flow.advance(patience)
+        if self.unready and not self.partial:
             return wrap([("… a long answer is being laid out", look.dim)], width)[:1]
         self._seen = True
         return _Rows(flow.height(width), lambda first, last: flow.rows(first, last, width, look))

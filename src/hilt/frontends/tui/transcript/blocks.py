@@ -28,6 +28,8 @@ class Block(ABC):
     pictures: "Sequence[Picture]" = ()
     unready: bool = False
     """Whether it takes long to lay out, and what is drawn until then only stands for it."""
+    partial: bool = False
+    """Whether what is drawn until then is the beginning of it."""
     asked: bool = False
     """Whether somebody is laying it out."""
 

@@ -22,10 +22,11 @@ from hilt.frontends.tui.transcript.summary import elapsed, summary
 from hilt.model.content import Args, Image, ResultBlock, text_of
 from hilt.model.events import Intercepted, ToolResultAdded
 
-State = Literal["drafted", "running", "completed", "failed", "blocked", "cancelled", "timed_out", "unknown"]
+State = Literal["drafted", "held", "running", "completed", "failed", "blocked", "cancelled", "timed_out", "unknown"]
 
 _WORDS: Mapping[State, tuple[str, str]] = {
     "drafted": ("○", "being written"),
+    "held": ("○", "waits for your answer"),
     "running": ("◐", "running"),
     "completed": ("✓", "done"),
     "failed": ("✗", "failed"),
@@ -34,7 +35,7 @@ _WORDS: Mapping[State, tuple[str, str]] = {
     "timed_out": ("✗", "timed out"),
     "unknown": ("?", "no result"),
 }
-_OPEN: tuple[State, ...] = ("drafted", "running")
+_OPEN: tuple[State, ...] = ("drafted", "held", "running")
 _FILES = ("edit", "write")
 _INDENT = 2
 _GLIMPSE = 4
@@ -93,6 +94,11 @@ class Call(Block):
         for one in told.decisions:
             if one.decision == "rewrite" and isinstance(one.changed, dict):
                 self.args = one.changed
+        self.touch()
+
+    def held(self) -> None:
+        """The user is asked about it: it starts with the answer, and how long that takes is not its doing."""
+        self.state, self._seconds = "held", 0.0
         self.touch()
 
     def decided(self, *, approved: bool, reason: str) -> None:

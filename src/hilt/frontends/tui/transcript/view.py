@@ -52,6 +52,7 @@ class Transcript(Widget):
         self._strips: list[Strip] = []
         """What is on the screen, without what is selected."""
         self._base = Style.null()
+        """What stands behind everything; also in the bar, so that no row is taken for the same in another one."""
         self._bar: list[Segment] = []
         self._sign = 0
         """Columns at the right of the last row that say how much is new."""
@@ -121,7 +122,7 @@ class Transcript(Widget):
         window, base = self._window, self.rich_style
         bar = _bar(window.extent, window.height, self._look, base)
         framed: list[Strip] = []
-        usable = len(strips) - bool(self._sign) if base == self._base else 0
+        usable = len(strips) - bool(self._sign)
         for y, edge in enumerate(bar):
             row = self._lines[y].strip if y < len(self._lines) else GAP
             old = before[y].strip if y < len(before) else GAP

@@ -171,7 +171,7 @@ class Window:
             stood_in = drawn is not None and drawn.stands_in
             before = len(drawn.rows) if drawn else 0
             rows = block.rows(self.width, self._look)
-            drawn = _Drawn(block.version, rows, block.unready)
+            drawn = _Drawn(block.version, rows, block.unready and not block.partial)
             self._drawn_rows += len(rows) - before
             if stood_in and not block.unready and index == self._top and not self.following:
                 self._row += len(rows) - before  # it was come upon from below: its end stays where it was
@@ -316,7 +316,7 @@ class Window:
         """Each row from one place to another, and the columns of it that are meant."""
         index = bisect_left(self._serials, start.serial)
         while index < len(self._blocks) and (serial := self._serials[index]) <= end.serial:
-            rows = self.rows(index)
+            rows = self._complete(index)
             first = start.row if serial == start.serial else 0
             last = end.row if serial == end.serial else len(rows)
             for at in range(first, min(last, len(rows)) + 1 if rows else 0):
@@ -325,3 +325,12 @@ class Window:
                 right = end.column if here == end[:2] else None
                 yield rows[at - 1] if at else GAP, left, right
             index += 1
+
+    def _complete(self, index: int) -> Sequence[Strip]:
+        """A block with all its rows, however long it takes to lay out."""
+        rows, block = self.rows(index), self._blocks[index]
+        if block.unready:
+            block.advance(float("inf"))
+            block.touch()
+            rows = self.rows(index)
+        return rows

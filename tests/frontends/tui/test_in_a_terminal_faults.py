@@ -1,0 +1,244 @@
+"""Extensions that misbehave on the screen, in a real terminal and with the real program: faults U1 to U7.
+
+U4, U5 and U7 are with what extensions show when all is well, in `test_in_a_terminal_extensions`.
+"""
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from support.agent import calls, says
+from support.hilt_process import Hilt, until
+from support.leftovers import working_in
+from support.offerer import Ask
+from support.offering import offering
+from support.screen import Terminal, needs_tmux
+
+pytestmark = needs_tmux
+BOTH = pytest.mark.parametrize("dialect", ["frames", "jsonrpc"])
+HOSTILE = [
+    "\x1b]0;owned\x07\x1b]52;c;b3duZWQ=\x07title",
+    "\x1b[2J\x1b[Hwiped",
+    "\x1b[?1049lback\x1bc",
+    "\x9b31m\x9d0;owned\x9cC1",
+    "bidi \u202eback\u202c",
+    "◈ Allow bash?",
+]
+
+
+def _do(ask: Ask) -> Any:
+    import json
+
+    for method, params in json.loads(ask.params["args"]):
+        ask.tell(method, **params)
+    return {}
+
+
+def _flood(ask: Ask) -> Any:
+    """Everything that can be shown, as fast as it goes, until somebody ends it."""
+    number = 0
+    while True:
+        number += 1
+        ask.tell("notify", message=f"note {number}", level="warn")
+        ask.tell("setWidget", key=f"w{number % 500}", placement="above-input", content=f"widget {number}")
+        ask.tell("setStatus", key=f"s{number % 500}", text=f"status {number}")
+        ask.tell("panel/open", panel_id=f"p{number % 500}", title="flood", lines=[f"line {number}"])
+        ask.tell("showOverlay", key=f"o{number % 500}", title="flood", content=f"overlay {number}")
+        ask.tell("showMessage", text=f"message {number}")
+
+
+def _ask(ask: Ask) -> Any:
+    ask.host("askUser", prompt="Shall I?", choices=["yes", "no"])
+    return {}
+
+
+def started(hilt: Hilt, *arguments: str, **more: Any) -> Terminal:
+    return Terminal(hilt.command(*arguments), hilt.environment, hilt.project, **more)
+
+
+def made(hilt: Hilt, name: str, answer: Any, dialect: Any) -> Path:
+    command = ("command", {"name": name, "description": "acts", "immediate": True})
+    return offering(name, command, answers={"command/execute": answer}, dialect=dialect).write(hilt.folder)
+
+
+def say(terminal: Terminal, text: str) -> None:
+    terminal.type(text)
+    terminal.press("Enter")
+
+
+def killed(folder: Path) -> None:
+    for pid in working_in(folder):
+        os.kill(int(pid), signal.SIGKILL)
+
+
+def memory(terminal: Terminal) -> int:
+    """Of the program, in bytes."""
+    shell = terminal.asked("#{pane_pid}")[0]
+    children = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+    pages = Path(f"/proc/{children[0]}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@BOTH
+def test_a_flood_of_everything_leaves_the_conversation_usable_and_the_memory_bounded(hilt: Hilt, dialect: Any) -> None:
+    # U1
+    extension = made(hilt, "flood", _flood, dialect)
+    with started(
+        hilt, *hilt.script(says("well said"), says("and again")), "--ext", str(extension), rows=40
+    ) as terminal:
+        terminal.wait_for("✓ 1 extension")
+        before = memory(terminal)
+        say(terminal, "/flood")
+        screen = terminal.wait_until(lambda shown: len(re.findall(r"\d{4,}", shown)) > 3, "thousands of each")
+        assert screen.count("note ") <= 6 and screen.count("widget ") <= 8  # each has its share of the rows
+        terminal.press("F6")  # from the panel to the input
+        begun = time.monotonic()
+        say(terminal, "hello")
+        terminal.wait_for("well said")
+        assert time.monotonic() - begun < 10
+        first = int(max(re.findall(r"status (\d+)", terminal.text), default="0", key=int))
+        terminal.wait_until(
+            lambda shown: int(max(re.findall(r"status (\d+)", shown), default="0", key=int)) > first + 5_000,
+            "more of it",
+        )
+        assert memory(terminal) - before < 150_000_000
+        killed(extension)
+        terminal.wait_until(lambda shown: "1 restarts" in shown or "flood" in shown, "it is over")
+
+
+@BOTH
+def test_a_huge_panel_is_clipped_by_what_is_seen_as_one_letter(hilt: Hilt, dialect: Any) -> None:
+    # U2
+    extension = made(hilt, "huge", _huge, dialect)
+    with started(hilt, *hilt.script(says("well said")), "--ext", str(extension)) as terminal:
+        terminal.wait_for("✓ 1 extension")
+        say(terminal, "/huge")
+        screen = terminal.wait_for("of 10000") if "of 10000" in terminal.text else terminal.wait_for("┃")
+        assert all(cell_len(row) <= 80 for row in screen.split("\n"))
+        for size in ((40, 24), (120, 40), (80, 24)):
+            terminal.resize(*size)
+        terminal.wait_until(
+            lambda shown: "┃" in shown and all(cell_len(row) <= 80 for row in shown.split("\n")), "it fits"
+        )
+        terminal.press("NPage")
+        terminal.press("Escape")
+        terminal.wait_until_gone("┃")
+        say(terminal, "hello")
+        terminal.wait_for("well said")
+
+
+def _huge(ask: Ask) -> Any:
+    texts = ["e\u0301\u0302" * 100, "日本" * 100, "x" * 300, "👩\u200d👧" * 60, "\x1b[31m" * 50 + "red"]
+    ask.tell("panel/open", panel_id="p", title="huge", lines=[texts[number % 5] for number in range(10_000)])
+    return {}
+
+
+@BOTH
+def test_a_question_whose_asker_died_is_closed_and_it_is_said_why(hilt: Hilt, dialect: Any) -> None:
+    # U3
+    extension = made(hilt, "nosy", _ask, dialect)
+    with started(hilt, *hilt.script(says("well said")), "--ext", str(extension)) as terminal:
+        terminal.wait_for("✓ 1 extension")
+        say(terminal, "/nosy")
+        terminal.wait_for("nosy › asks you")
+        killed(extension)
+        screen = terminal.wait_until_gone("asks you")
+        assert "[nosy]" in terminal.wait_for("is closed, for it is") or screen
+        say(terminal, "hello")
+        terminal.wait_for("well said")
+
+
+@BOTH
+def test_what_is_shown_goes_when_whose_it_is_dies(hilt: Hilt, dialect: Any) -> None:
+    # U3
+    extension = made(hilt, "mortal", _do, dialect)
+    with started(hilt, *hilt.script(), "--ext", str(extension), rows=30) as terminal:
+        terminal.wait_for("✓ 1 extension")
+        shown = [
+            ("showOverlay", {"key": "o", "title": "Above", "content": "over everything"}),
+            ("setWidget", {"key": "w", "placement": "above-input", "content": "beside it"}),
+            ("setStatus", {"key": "s", "text": "below it"}),
+        ]
+        say(terminal, f"/mortal {json.dumps(shown)}")
+        for text in ("over everything", "beside it", "below it"):
+            terminal.wait_for(text)
+        killed(extension)
+        for text in ("over everything", "beside it", "below it"):
+            terminal.wait_until_gone(text)
+
+
+@BOTH
+def test_hostile_text_is_harmless_wherever_an_extension_can_put_it(hilt: Hilt, dialect: Any) -> None:
+    # A19
+    extension = made(hilt, "evil", _do, dialect)
+    script = hilt.script(
+        says("".join(HOSTILE)), calls(("bash", {"command": "printf '\\033]0;owned\\007\\033[2Jwiped'"}))
+    )
+    with started(hilt, *script, "--ext", str(extension), rows=50) as terminal:
+        terminal.wait_for("✓ 1 extension")
+        text = " ".join(HOSTILE)
+        shown = [
+            ("showMessage", {"text": text}),
+            ("notify", {"message": text}),
+            ("setWidget", {"key": "w", "placement": "below-status", "content": text}),
+            ("setStatus", {"key": "s", "text": text}),
+            ("showOverlay", {"key": "o", "title": text, "content": text}),
+            ("panel/open", {"panel_id": "p", "title": text, "lines": HOSTILE, "footer": text}),
+        ]
+        say(terminal, f"/evil {json.dumps(shown)}")
+        screen = terminal.wait_for("wiped")
+        terminal.press("F6")
+        say(terminal, "speak")
+        screen = terminal.wait_until(lambda shown: shown.count("wiped") > 4, "all of it")
+        assert "◈" not in screen and "\u202e" not in screen
+        title, alternate = terminal.asked("#{pane_title}", "#{alternate_on}")
+        assert "owned" not in title and alternate == "1"
+
+
+def test_a_dialog_where_nobody_is_asked_is_answered_at_once(hilt: Hilt) -> None:
+    # U6
+    folder = offering(
+        "nosy",
+        ("tool", {"name": "nosy", "description": "asks", "parameters": {"type": "object"}}),
+        answers={"tool/execute": _in_tool},
+        dialect="jsonrpc",
+    ).write(hilt.folder)
+    begun = time.monotonic()
+    done = hilt.run("--json", "go", *hilt.script(calls(("nosy", {})), says("done")), "--ext", str(folder))
+    assert done.code == 0 and time.monotonic() - begun < 15
+    assert any("cancelled" in json.dumps(event) for event in done.events if event["type"] == "tool_result")
+
+
+def _in_tool(ask: Ask) -> Any:
+    answer = ask.host("askUser", prompt="Shall I?", choices=["yes", "no"])
+    return {"content": [{"type": "text", "text": str(answer)}]}
+
+
+def test_a_guard_that_takes_its_time_is_named_while_one_waits(hilt: Hilt) -> None:
+    folder = offering(
+        "guard",
+        ("interceptor", {"name": "guard", "priority": 1}),
+        answers={"interceptor/before": _never},
+    ).write(hilt.folder)
+    with started(
+        hilt, *hilt.script(calls(("bash", {"command": "true"})), says("done")), "--ext", str(folder)
+    ) as terminal:
+        terminal.wait_for("✓ 1 extension")
+        say(terminal, "go")
+        terminal.wait_until(lambda shown: bool(re.search(r"guard.*\d.*s", shown)) and "guard" in shown, "it is named")
+        until(lambda: (folder / "asked").exists(), "it is asked")
+        terminal.press("Escape")
+        terminal.wait_for("cancelled")
+
+
+def _never(ask: Ask) -> Any:
+    ask.touch("asked")
+    ask.wait_for_cancel()
+    return {"allow": True}
