@@ -133,7 +133,9 @@ class Typed:
             await self._stops.stoppable(settled(self._stage.extensions, self._stage.waits), f"/{name}")
             owned = registry.snapshot().command(name)
         if owned is None:
-            raise UsageError(f"unknown command /{name} — type /help to see the list")
+            starting = [one.name for one in self._stage.extensions.statuses() if one.state == "starting"]
+            hint = f"{', '.join(starting)} is still starting, and may bring it" if starting else ""
+            raise UsageError(f"unknown command /{name} — type /help to see the list", hint=hint)
         if by and owned.command.personal:
             # Or one that is confined could have files written by us, who are not, or its guard switched off.
             raise UsageError(f"/{name} is for the user alone: extension {by} may not run it")

@@ -13,11 +13,11 @@ from hilt.providers.vendors import LOCAL, PROVIDERS, canonical
 
 
 class Keys:
-    def __init__(self, home: Home, mask: Mask, provider: str = "", address: str = "") -> None:
-        """`address` is where the provider that the flags name is to be found, when they say so."""
+    def __init__(self, home: Home, mask: Mask, provider: str, address: str = "") -> None:
+        """`address` is where the provider that it began with is to be found, when the flags say so."""
         self._home = home
         self._mask = mask
-        self._named = canonical(provider)
+        self._begun_with = canonical(provider)
         self._address = address
         self._credentials = Credentials(home.auth)
 
@@ -30,6 +30,7 @@ class Keys:
                 known=not vendor.needs_key or bool(self._credentials.key(vendor.name)),
                 stored=self._credentials.stored(vendor.name),
                 model=vendor.default_model,
+                needs_key=vendor.needs_key,
             )
             for vendor in PROVIDERS.values()
             if vendor.name not in LOCAL
@@ -59,7 +60,7 @@ class Keys:
         """Where a key is tried: where it will be used. Another's key must not be sent there."""
         config = load_config(self._home.config)
         configured = canonical(config.provider)
-        if self._address and provider == (self._named or configured):
+        if self._address and provider == self._begun_with:
             return self._address
         return config.base_url if provider == configured else ""
 

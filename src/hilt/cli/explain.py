@@ -11,6 +11,12 @@ def explain(error: Exception) -> int:
     if isinstance(error, HiltError):
         _say("hilt: error: ", error.message, error.hint)
         return 2 if isinstance(error, UsageError) else 1
+    admit("internal error", error)
+    return 1
+
+
+def admit(what: str, error: BaseException) -> None:
+    """A mistake of ours: say so, and keep what is needed to find it."""
     import logging
 
     if not logging.getLogger().handlers:  # it failed before there was a log, or in a verb that needs none
@@ -19,13 +25,12 @@ def explain(error: Exception) -> int:
         from hilt.model.masking import Mask
 
         log_to(Home.find().log, Mask())
-    logging.getLogger("hilt").error("internal error", exc_info=error)
+    logging.getLogger("hilt").error("%s", what, exc_info=error)
     _say(
-        "hilt: internal error: ",
+        f"hilt: {what}: ",
         f"{type(error).__name__}: {error}",
         "this is a bug in hilt; the details are in logs/hilt.log in its home directory",
     )
-    return 1
 
 
 def _say(what: str, message: str, hint: str) -> None:

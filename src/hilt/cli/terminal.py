@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from hilt.cli.explain import admit
 from hilt.cli.home import Home
 from hilt.errors import ConfigError
-from hilt.frontends.terminal import clean, hanging
 
 if TYPE_CHECKING:
     from hilt.cli.faces import Interrupts
@@ -34,8 +34,13 @@ async def show(options: argparse.Namespace, interrupts: "Interrupts", started: C
 
 def _load() -> None:
     """Import what comes after the first frame: takes a tenth of a second."""
-    import hilt.cli.extending
-    import hilt.cli.wiring  # noqa: F401
+    import hilt.cli.accounts
+    import hilt.cli.facilities
+    import hilt.cli.wiring
+    import hilt.extensions.host
+    import hilt.frontends.tui.commands.sessions
+    import hilt.frontends.tui.commands.welcome
+    import hilt.packages.finder  # noqa: F401
 
 
 async def _shown(
@@ -71,10 +76,9 @@ async def _shown(
 
 
 def _say_goodbye(ending: "Ending") -> None:
+    if ending.fault:
+        admit("the interface failed", ending.fault)
     try:
-        if ending.fault:
-            what = f"{type(ending.fault).__name__}: {ending.fault}"
-            sys.stderr.write(clean(f"hilt: the interface failed: {hanging(what)}\n"))
         if ending.session:
             sys.stdout.write(f"to go on with this session: hilt --session {ending.session}\n")
             sys.stdout.flush()
@@ -101,7 +105,7 @@ def _keeping(assembled: "Assembled", home: Home, options: argparse.Namespace) ->
         models=assembled.models,
         store=assembled.store,
         skills=assembled.skills,
-        accounts=Keys(home, assembled.mask, options.provider, options.base_url),
+        accounts=Keys(home, assembled.mask, assembled.session.active.info.provider, options.base_url),
         themes=home.themes,
         history=home.history,
         prefer=lambda key, value: prefer(home.config, {key: value}),

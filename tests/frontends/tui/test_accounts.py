@@ -106,6 +106,14 @@ async def test_the_key_of_another_provider_is_not_sent_to_the_address_of_this_on
         assert [one.headers["authorization"] for one in configured.requests] == [f"Bearer {KEY}"]
 
 
+async def test_a_key_is_tried_at_the_address_of_the_flags_also_when_they_name_no_provider(hilt: Hilt) -> None:
+    async with ApiServer(WORKS) as server, program(hilt, "--base-url", server.url) as window:
+        window.say("/login openai")
+        await window.type(KEY, "enter")
+        await window.shows("the key works")
+        assert [one.headers["authorization"] for one in server.requests] == [f"Bearer {KEY}"]
+
+
 async def test_dismissing_the_list_or_the_key_keeps_nothing(hilt: Hilt) -> None:
     async with ApiServer(WORKS) as server, at(hilt, server) as window:
         for keys in (("escape",), ("enter", "escape")):

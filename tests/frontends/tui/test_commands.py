@@ -7,7 +7,7 @@ from hilt.model.conversation import ToolMessage
 from hilt.sessions.log import SessionLog
 from hilt.sessions.records import new_meta
 from hilt.sessions.store import SessionStore
-from support.agent import says
+from support.agent import calls, says
 from support.extending import Made
 from support.hilt_process import Hilt
 from support.program import Program, program
@@ -148,6 +148,12 @@ async def test_a_session_is_exported_and_imported_by_its_operations(hilt: Hilt) 
         assert len(hilt.sessions()) == 2
 
 
+async def test_a_command_that_opens_a_dialog_does_so_when_it_is_typed_and_sent(hilt: Hilt) -> None:
+    async with program(hilt, *hilt.script(says("good day"))) as window:
+        await window.press(*"/sess", "enter")
+        await window.shows("this session", "export", "rename")
+
+
 async def test_an_export_without_a_name_finds_one_itself(hilt: Hilt) -> None:
     async with program(hilt, *hilt.script(says("good day"))) as window:
         window.say("hello")
@@ -173,6 +179,16 @@ async def test_a_fork_is_gone_on_with_and_the_session_stays_as_it_is(hilt: Hilt)
         await window.shows("once more")
     store = SessionStore(hilt.home / "sessions")
     assert {one.id == before: one.messages for one in store.list(hilt.project)} == {True: 2, False: 4}
+
+
+async def test_a_fork_that_is_typed_is_gone_on_with_too(hilt: Hilt) -> None:
+    async with program(hilt, *hilt.script(says("good day"))) as window:
+        window.say("hello")
+        await window.shows("good day")
+        before = window.session.parts.log.meta.id
+        window.say("/session fork")
+        await window.shows("this is a copy now")
+        assert window.session.parts.log.meta.id != before
 
 
 async def test_a_session_gets_a_title_by_its_operations(hilt: Hilt) -> None:
@@ -203,6 +219,16 @@ async def test_the_tree_goes_back_to_any_message_and_on_from_there(hilt: Hilt) -
         assert spoken(window) == ["first", "one", "third", "three"]
         window.say("/session tree")
         await window.shows("second", "third")
+
+
+async def test_the_tree_says_where_one_is_also_after_something_that_is_not_in_it(hilt: Hilt) -> None:
+    async with program(hilt, *hilt.script(calls(("bash", {"command": "echo begun; sleep 60"})))) as window:
+        window.say("first")
+        await window.shows("begun")
+        await window.press("escape")
+        await window.shows("cancelled")
+        window.say("/session tree")
+        await window.shows("go on from", "› ●  ")
 
 
 # Reading
@@ -282,9 +308,11 @@ async def test_help_has_the_keys_and_the_commands_of_hilt_and_of_extensions(hilt
     async with program(hilt, *hilt.script(), *ext(hilt, shower("garden", "ctrl+g")), size=(100, 200)) as window:
         await window.until(lambda: "garden" in window.session.parts.registry.snapshot().commands, "it is there")
         window.say("/help")
-        shown = await window.shows("Shift-Tab", "Ctrl-C twice", "ctrl+g a key (garden)", "Commands of extensions")
-        own, _, others = shown.partition("Commands of extensions")
-        assert "/garden shows things (garden)" in others
+        shown = await window.shows("Shift-Tab", "Ctrl-C twice", "a key (garden)", "command of an extension")
+        own, _, others = shown.partition("command of an extension")
+        rows = ["".join(row.split()) for row in shown.split("\n")]
+        assert "ctrl+g│akey(garden)" in rows
+        assert "/garden│showsthings(garden)" in rows and "/garden" in others
         for name in COMMANDS.split():
             assert f"/{name} " in own, name
 

@@ -90,54 +90,72 @@ def memory(terminal: Terminal) -> int:
 def test_a_flood_of_everything_leaves_the_conversation_usable_and_the_memory_bounded(hilt: Hilt, dialect: Any) -> None:
     # U1
     extension = made(hilt, "flood", _flood, dialect)
-    with started(
-        hilt, *hilt.script(says("well said"), says("and again")), "--ext", str(extension), rows=40
-    ) as terminal:
+    with started(hilt, *hilt.script(says("well said")), "--ext", str(extension), rows=40) as terminal:
         terminal.wait_for("✓ 1 extension")
         before = memory(terminal)
         say(terminal, "/flood")
         screen = terminal.wait_until(lambda shown: len(re.findall(r"\d{4,}", shown)) > 3, "thousands of each")
         assert screen.count("note ") <= 6 and screen.count("widget ") <= 8  # each has its share of the rows
-        terminal.press("F6")  # from the panel to the input
+        to_the_input(terminal)
         begun = time.monotonic()
         say(terminal, "hello")
-        terminal.wait_for("well said")
+        terminal.wait_until(lambda _: "well said" in said(hilt), "it is answered")
         assert time.monotonic() - begun < 10
-        first = int(max(re.findall(r"status (\d+)", terminal.text), default="0", key=int))
-        terminal.wait_until(
-            lambda shown: int(max(re.findall(r"status (\d+)", shown), default="0", key=int)) > first + 5_000,
-            "more of it",
-        )
+        seen = latest(terminal.text)
+        terminal.wait_until(lambda shown: latest(shown) > seen + 5_000, "more of it")
         assert memory(terminal) - before < 150_000_000
-        killed(extension)
-        terminal.wait_until(lambda shown: "1 restarts" in shown or "flood" in shown, "it is over")
+        terminal.press("C-c")
+        terminal.wait_for("again to leave")
+        terminal.press("C-c")
+        terminal.wait_for("left with 0", 10)
+
+
+def to_the_input(terminal: Terminal) -> None:
+    """From panel to panel, and after the last one to the input."""
+    for _ in range(30):
+        terminal.press("F6")
+        try:
+            terminal.wait_for("f6 to use it", 0.3)
+        except AssertionError:
+            continue
+        return
+    raise AssertionError("there is no way out of the panels")
+
+
+def latest(shown: str) -> int:
+    return max(map(int, re.findall(r"status (\d+)", shown)), default=0)
+
+
+def said(hilt: Hilt) -> str:
+    return "".join(path.read_text() for path in hilt.sessions())
+
+
+def _huge(ask: Ask) -> Any:
+    texts = ["e\u0301\u0302" * 15, "日本" * 20, "x" * 300, "👩\u200d👧" * 8, "\x1b[31m" * 20 + "red"]
+    ask.tell("panel/open", panel_id="p", title="huge", lines=[texts[number % 5] for number in range(10_000)])
+    return {}
 
 
 @BOTH
 def test_a_huge_panel_is_clipped_by_what_is_seen_as_one_letter(hilt: Hilt, dialect: Any) -> None:
     # U2
     extension = made(hilt, "huge", _huge, dialect)
+
+    def fits(shown: str) -> bool:
+        return "┃" in shown and all(cell_len(row) <= 80 for row in shown.split("\n"))
+
     with started(hilt, *hilt.script(says("well said")), "--ext", str(extension)) as terminal:
         terminal.wait_for("✓ 1 extension")
         say(terminal, "/huge")
-        screen = terminal.wait_for("of 10000") if "of 10000" in terminal.text else terminal.wait_for("┃")
-        assert all(cell_len(row) <= 80 for row in screen.split("\n"))
+        terminal.wait_until(fits, "it fits")
         for size in ((40, 24), (120, 40), (80, 24)):
             terminal.resize(*size)
-        terminal.wait_until(
-            lambda shown: "┃" in shown and all(cell_len(row) <= 80 for row in shown.split("\n")), "it fits"
-        )
         terminal.press("NPage")
+        terminal.wait_until(fits, "it fits again")
         terminal.press("Escape")
-        terminal.wait_until_gone("┃")
+        terminal.wait_until_gone("┏")
         say(terminal, "hello")
         terminal.wait_for("well said")
-
-
-def _huge(ask: Ask) -> Any:
-    texts = ["e\u0301\u0302" * 100, "日本" * 100, "x" * 300, "👩\u200d👧" * 60, "\x1b[31m" * 50 + "red"]
-    ask.tell("panel/open", panel_id="p", title="huge", lines=[texts[number % 5] for number in range(10_000)])
-    return {}
 
 
 @BOTH
@@ -149,8 +167,8 @@ def test_a_question_whose_asker_died_is_closed_and_it_is_said_why(hilt: Hilt, di
         say(terminal, "/nosy")
         terminal.wait_for("nosy › asks you")
         killed(extension)
-        screen = terminal.wait_until_gone("asks you")
-        assert "[nosy]" in terminal.wait_for("is closed, for it is") or screen
+        terminal.wait_until_gone("asks you")
+        assert "[nosy]" in terminal.wait_for("what it asked you is closed")
         say(terminal, "hello")
         terminal.wait_for("well said")
 

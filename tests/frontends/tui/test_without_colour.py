@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from rich.segment import Segment
 from rich.style import Style
+from textual.strip import Strip
 
 from support.agent import calls, says
 from support.interface import interface
@@ -24,7 +24,7 @@ async def test_with_no_color_nothing_on_the_screen_has_a_colour(
         assert coloured(face.app.screen._compositor.render_strips()) == []
 
 
-def coloured(rows: list[list[Segment]]) -> list[str]:
+def coloured(rows: list[Strip]) -> list[str]:
     styles = [(segment.text, segment.style) for row in rows for segment in row]
     return [text for text, style in styles if style and not plain(style)]
 

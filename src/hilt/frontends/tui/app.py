@@ -5,7 +5,6 @@ times a second.
 """
 
 import asyncio
-import logging
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, ClassVar
@@ -35,8 +34,6 @@ if TYPE_CHECKING:  # on the way to the first frame nothing of the agent is impor
     from hilt.frontends.tui.presenter import Asking, Presenter
     from hilt.frontends.tui.surfaces.around import Around
     from hilt.frontends.tui.transcript.gallery import Gallery
-
-log = logging.getLogger(__name__)
 
 _EVERY = 1 / 30
 _TICK = 0.25
@@ -225,6 +222,7 @@ class HiltApp(App[None]):
                 self.query_one(Transcript).show(self.scene.blocks)
             if Part.STATUS in dirty:
                 self.query_one(Status).show(self.scene)
+                self.editor.reconsider()
             if Part.ACTIVITY in dirty:
                 self.query_one(Activity).show(self.scene)
             if self.around:
@@ -255,10 +253,15 @@ class HiltApp(App[None]):
     def on_text_area_changed(self, message: Editor.Changed) -> None:
         if not message.text_area.text:
             self.scene.written_by = ""
+        else:
+            self._interrupted = 0.0  # whoever types again does not mean to leave
         self.scene.mark(Part.INPUT)
 
     def on_editor_submitted(self, message: Editor.Submitted) -> None:
         self.query_one(Transcript).follow()
+        self._interrupted = 0.0
+        if self._inquiries:
+            self._inquiries.relent()
         if self.client:
             self.client.submit(message.text)
         else:
@@ -336,11 +339,10 @@ class HiltApp(App[None]):
             self._driver.give_back()
 
     def _fatal_error(self) -> None:
-        """Textual would print a traceback with the values of all variables, keys among them. Ours goes to the log."""
+        """Textual would print a traceback with the values of all variables. Whoever runs this says what happened."""
         import sys
 
         self.fault = sys.exc_info()[1]
-        log.error("the interface failed", exc_info=self.fault)
         self._close_messages_no_wait()
 
 

@@ -203,3 +203,27 @@ async def test_a_long_question_scrolls_and_its_answers_stay_in_sight(tmp_path: P
         await face.shows("›20    choice 20", "of 30")
         await face.press("enter")
         await face.until(lambda: chosen == ["choice 20"])
+
+
+async def test_an_extension_that_asks_again_and_again_is_no_longer_listened_to(tmp_path: Path) -> None:
+    async with interface(tmp_path, asker("nosy", ASK, PICK, ASK, PICK, ASK, ASK)) as face:
+        for question in ("Really?", "Which fruit?", "Really?"):
+            await face.shows(question)
+            await face.answer("escape")
+        await face.until(lambda: face.dialog is None, "the user is free")
+        assert len(await heard(face, "nosy", 6)) == 6  # each has its answer
+        await face.shows("asks again and again")
+
+
+async def test_an_extension_may_ask_again_once_the_user_has_said_something(tmp_path: Path) -> None:
+    asking = {"on": "command_invoked", "do": [f"host_request:{json.dumps(ASK)}", "answer"]}
+    nosy = chaos("nosy", "hello", "register_command:ask", "ready", asking)
+    async with interface(tmp_path, nosy) as face:
+        for _ in range(3):
+            face.say("/ask")
+            await face.shows("Really?")
+            await face.answer("escape")
+            await face.until(lambda: face.dialog is None)
+        face.app.editor.put("/ask", replace=True)
+        await face.press("escape", "enter")  # as it is typed: the list of commands first, then the line
+        await face.shows("Really?")

@@ -340,3 +340,15 @@ async def test_calls_at_the_same_time_are_asked_one_after_the_other(tmp_path: Pa
             assert " of " not in shown.split("\n")[0]
             await face.answer("n")
         assert face.dialog is None
+
+
+async def test_nobody_agrees_to_what_does_not_fit_on_the_screen(tmp_path: Path) -> None:
+    turns = [calls(("bash", {"command": "touch agreed"})), says("so be it")]
+    async with interface(tmp_path, turns=turns, size=(20, 4)) as face:
+        face.say()
+        await face.until(lambda: face.dialog is not None and not face.dialog.window, "there is no room for the command")
+        await face.answer("y", "enter", "1", "s")
+        assert face.dialog is not None
+        await face.press("n")
+        await face.until(lambda: face.dialog is None)
+    assert not (tmp_path / "agreed").exists()

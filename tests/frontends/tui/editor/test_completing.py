@@ -1,12 +1,19 @@
 """What is offered while typing: commands, their arguments, files."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hilt.frontends.tui.editor.completion import Completion
 from hilt.frontends.tui.editor.files import begun, written
+from hilt.frontends.tui.scene import Part
+from hilt.model.actions import Action
+from hilt.model.contributions import Command
+from hilt.registry.snapshot import Owner
 from support.input_box import command, input_box
+from support.interface import interface
 from support.properties import patient
 
 COMMANDS = [
@@ -213,3 +220,16 @@ def test_a_path_begins_at_the_start_or_behind_a_space(before: str, found: tuple[
 def test_what_is_put_in_for_a_file_is_found_again(name: str) -> None:
     text = written(name).rstrip(" ").removesuffix('"')
     assert begun(text) == (0, name)
+
+
+async def test_a_command_that_comes_to_be_while_its_name_is_typed_is_offered(tmp_path: Path) -> None:
+    async def run(_: str) -> tuple[Action, ...]:
+        return ()
+
+    async with interface(tmp_path) as face:
+        await face.press(*"/late")
+        assert "▸" not in face.text
+        command = Command("later", "comes late", run)
+        with face.it.session.parts.registry.publish(Owner("sloth"), (command,)):
+            face.app.scene.mark(Part.STATUS)  # as when an extension has become ready
+            await face.shows("▸ /later")

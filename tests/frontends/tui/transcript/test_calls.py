@@ -169,6 +169,19 @@ def test_a_written_file_shows_its_diff_with_line_numbers() -> None:
     assert [row.rstrip() for row in rows(call)[1:]] == ["  @@ -0,0 +1,2 @@", "  1 + x = 1", "  2 + y = 2"]
 
 
+@pytest.mark.parametrize(
+    ("diff", "body"),
+    [
+        ("--- /p/a.py\n+++ /p/a.py", ["  what the tool says"]),  # it had this content already
+        ("--- /p/a.py (binary, 9 bytes, all replaced)\n+++ /p/a.py\n+x", ["  + x"]),
+    ],
+)
+def test_the_names_in_the_diff_of_a_written_file_are_not_taken_for_lines_of_it(diff: str, body: list[str]) -> None:
+    call = called("write", {"path": "a.py", "content": "x"})
+    result(call, "what the tool says", details={"diff": diff})
+    assert [row.rstrip() for row in rows(call)[1:]] == body
+
+
 def test_what_an_extension_made_of_a_result_is_shown_in_place_of_the_diff() -> None:
     call = called("edit", {"path": "a.py", "edits": [{"oldText": "b", "newText": "c"}]})
     result(call, "nothing to see", details={"diff": "-b\n+c"}, changed_by=("veil", "tint"))

@@ -43,5 +43,12 @@ async def log_out(desk: Desk, args: str = "") -> None:
 
 
 def _item(account: Account) -> Item:
-    known = "a key is stored" if account.stored else "a key is in the environment" if account.known else ""
-    return Item(account.name, account.label, known, "●" if account.known else "○")
+    return Item(account.name, account.label, _key(account), "●" if account.known else "○")
+
+
+def _key(account: Account) -> str:
+    if account.stored:
+        return "a key is stored"
+    if not account.needs_key:
+        return "needs no key"
+    return "a key is in the environment" if account.known else ""

@@ -29,11 +29,12 @@ class Account:
     key_page: str
     """Where a key is made."""
     known: bool
-    """Whether there is a key, wherever it is."""
+    """Whether there is a key, wherever it is, or none is needed."""
     stored: bool
     """Whether it was stored by hilt, and can be forgotten."""
     model: str
     """The one to use when none is named; empty when there is none."""
+    needs_key: bool = True
 
 
 class Accounts(Protocol):

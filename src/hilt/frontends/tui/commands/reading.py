@@ -1,8 +1,11 @@
 """`/help` and `/skills`: things to read."""
 
 import asyncio
+import re
+from collections.abc import Iterable
 
 from hilt.context.skills import read_skill
+from hilt.frontends.terminal import one_line
 from hilt.frontends.tui.commands.desk import Desk
 from hilt.frontends.tui.dialogs.page import Page
 from hilt.frontends.tui.dialogs.picker import Item, Picker
@@ -20,21 +23,22 @@ KEYS = (
     ("F6", "from panel to panel and back to the input"),
     ("@", "a file of this project"),
     ("!command", "run it yourself; !!command without telling the model"),
-    ("Ctrl-Z", "suspend; `fg` goes on"),
+    ("Ctrl-Z", "suspend; fg goes on"),
     ("Ctrl-L", "draw everything anew"),
 )
 
+_CELL = 300
+"""Characters of what an extension says of something of its own."""
+
 
 async def help_(desk: Desk, _: str = "") -> None:
-    commands = desk.session.parts.registry.snapshot().commands.values()
-    own = [_line(one) for one in commands if one.owner == "hilt"]
-    others = [_line(one) for one in commands if one.owner != "hilt"]
-    shortcuts = desk.session.parts.registry.snapshot().shortcuts.items()
-    keys = [f"- **{key}** {what}" for key, what in KEYS]
-    keys += [f"- **{key}** {one.shortcut.description} ({one.owner})" for key, one in shortcuts]
-    parts = ["# Keys", *keys, "", "# Commands", *own]
+    snapshot = desk.session.parts.registry.snapshot()
+    own = [_command(one) for one in snapshot.commands.values() if one.owner == "hilt"]
+    others = [_command(one) for one in snapshot.commands.values() if one.owner != "hilt"]
+    shortcuts = [(key, f"{one.shortcut.description} ({one.owner})") for key, one in snapshot.shortcuts.items()]
+    parts = [*_table("key", [*KEYS, *shortcuts]), *_table("command", own)]
     if others:
-        parts += ["", "# Commands of extensions", *others]
+        parts += _table("command of an extension", others)
     await desk.ask(Page("help", "\n".join(parts), desk.look))
 
 
@@ -47,7 +51,16 @@ async def skills(desk: Desk, _: str = "") -> None:
         await desk.ask(Page(name, content.body, desk.look))
 
 
-def _line(one: OwnedCommand) -> str:
-    usage = f" `{one.command.usage}`" if one.command.usage else ""
+def _command(one: OwnedCommand) -> tuple[str, str]:
     owner = f" ({one.owner})" if one.owner != "hilt" else ""
-    return f"- **/{one.command.name}**{usage} {one.command.description}{owner}"
+    return f"/{one.command.name} {one.command.usage}", f"{one.command.description}{owner}"
+
+
+def _table(heading: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    """As Markdown, in which what extensions say of themselves stays in its cell."""
+    body = [f"| {_cell(first)} | {_cell(second)} |" for first, second in rows]
+    return [f"| {heading} | what it does |", "|---|---|", *body, ""]
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|~&!])", r"\\\1", one_line(text, _CELL))

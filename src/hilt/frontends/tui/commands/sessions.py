@@ -22,6 +22,8 @@ _OPERATIONS = (
     Item("rename", "rename", "give this session a title"),
     Item("open", "open", "go on in another session"),
 )
+_SPOKEN = ("user", "assistant", "compaction", "replacement")
+"""The entries that one can go on from."""
 
 
 async def resume(desk: Desk, _: str = "") -> None:
@@ -55,29 +57,36 @@ async def operate(desk: Desk, _: str = "") -> None:
             if path or (verb == "export" and path is not None):
                 await desk.session.command("session", f"{verb} {path}")
         case "fork":
-            copy = await asyncio.to_thread(fork, desk.session.parts.log, desk.keeping.store)
-            await desk.session.apply((OpenSession(copy.stem),), "hilt")
-            desk.tell("this is a copy now; the session it was made of stays as it is")
+            await copy(desk)
         case _:
             pass
+
+
+async def copy(desk: Desk, _: str = "") -> None:
+    """Go on in a copy of this session."""
+    made = await asyncio.to_thread(fork, desk.session.parts.log, desk.keeping.store)
+    await desk.session.apply((OpenSession(made.stem),), "hilt")
+    desk.tell("this is a copy now; the session it was made of stays as it is")
 
 
 async def branch(desk: Desk, _: str = "") -> None:
     """Pick an entry of this session's tree and go on from there."""
     log = desk.session.parts.log
     tree = await asyncio.to_thread(tree_of, log)
+    listed = [(depth, node) for depth, node in tree.walk() if node.role in _SPOKEN]
+    # What was said last, also when something else came after it.
+    here = next((node.id for _, node in reversed(listed) if node.on_current_path), "")
     items = [
         Item(
             node.id,
             f"{'  ' * min(depth, 12)}{one_line(node.preview, 100) or node.role}",
             node.label,
-            "●" if node.id == log.head else "│" if node.on_current_path else "",
+            "●" if node.id == here else "│" if node.on_current_path else "",
         )
-        for depth, node in tree.walk()
-        if node.role in ("user", "assistant", "compaction", "replacement")
+        for depth, node in listed
     ]
-    picked = await desk.ask(Picker("go on from", items, desk.look, current=log.head, hint="● is where you are"))
-    if picked and picked != log.head:
+    picked = await desk.ask(Picker("go on from", items, desk.look, current=here, hint="● is where you are"))
+    if picked and picked not in (here, log.head):
         await desk.session.apply((Branch(picked),), "hilt")
 
 

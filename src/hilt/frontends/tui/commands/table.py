@@ -28,6 +28,7 @@ HERE: dict[str, Opening] = {
     "model": models.choose,
     "sessions": sessions.resume,
     "session": sessions.operate,
+    "session fork": sessions.copy,
     "session tree": sessions.branch,
     "skills": reading.skills,
     "ext": extensions.watch,

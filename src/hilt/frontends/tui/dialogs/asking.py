@@ -5,6 +5,7 @@ Every question is answered once, or was taken back; those that are open when the
 whoever closes the `Questions`.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _LATER = 0.3
+_PATIENCE = 3
+"""Questions in a row that the user may have to dismiss until an extension is no longer listened to."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,12 @@ class Inquiries:
         self._presenter = presenter
         self._waiting: list[Asking] = []
         self._open: list[_Open] = []
+        self._dismissed: Counter[str] = Counter()
+        """Questions in a row that the user did not want to answer, by extension."""
+
+    def relent(self) -> None:
+        """The user does something else: extensions may ask again."""
+        self._dismissed.clear()
 
     def ask(self, asked: Asking) -> None:
         # Screens are put up by the app's own task: whoever asks may be in another.
@@ -58,8 +67,15 @@ class Inquiries:
     # One after the other
 
     def _take_in(self, asked: Asking) -> None:
-        self._waiting.append(asked)
-        self._proceed()
+        if self._unwelcome(asked):
+            self._client.answer(asked.id, Reply(cancelled=True))
+        else:
+            self._waiting.append(asked)
+            self._proceed()
+
+    def _unwelcome(self, asked: Asking) -> bool:
+        """Whoever asks again and again what nobody wants to answer would hold the user captive."""
+        return not _own(asked) and self._dismissed[_extension(asked)] >= _PATIENCE
 
     def _take_back(self, id_: str) -> None:
         """Also when it is on screen, and also when something is on top of it."""
@@ -94,7 +110,20 @@ class Inquiries:
         if shown in self._open:  # or it was taken back
             self._open.remove(shown)
             self._client.answer(shown.asked.id, _reply(result))
+            if not shown.own:
+                self._count(_extension(shown.asked), dismissed=result is None)
             self._proceed()
+
+    def _count(self, extension: str, *, dismissed: bool) -> None:
+        self._dismissed[extension] = self._dismissed[extension] + 1 if dismissed else 0
+        if self._dismissed[extension] < _PATIENCE:
+            return
+        unseen = [one for one in self._waiting if self._unwelcome(one)]
+        self._waiting = [one for one in self._waiting if one not in unseen]
+        for one in unseen:
+            self._client.answer(one.id, Reply(cancelled=True))
+        why = "asks again and again: what it asks is dismissed until you say something; /ext switches it off"
+        self._presenter.tell("warn", why, extension)
 
     def _covered(self, shown: _Open) -> None:
         self._app.call_later(self._raise, shown)
@@ -130,7 +159,7 @@ class Inquiries:
 
     def _process(self, asked: Asking) -> int | None:
         """Of the extension that asks."""
-        extension = asked.extension if isinstance(asked, PickerAsked | QuestionAsked) else ""
+        extension = _extension(asked)
         statuses = self._client.session.extensions.statuses()
         return next((one.pid for one in statuses if one.name == extension), None)
 
@@ -140,6 +169,11 @@ class Inquiries:
             ended = gone.process != self._process(gone.asked)
             what = "what it asked you is closed: its program has ended" if ended else "took back what it had asked you"
             self._presenter.tell("warn" if ended else "info", what, gone.asked.extension)
+
+
+def _extension(asked: Asking) -> str:
+    """Who asks; empty when it is hilt."""
+    return asked.extension if isinstance(asked, PickerAsked | QuestionAsked) else ""
 
 
 def _own(asked: Asking) -> bool:

@@ -52,6 +52,14 @@ class Choosing(Dialog[T]):
         """One was taken."""
         raise NotImplementedError
 
+    @property
+    def unreadable(self) -> bool:
+        """Whether the screen is too small for anything of the text: nobody can agree to what they cannot see."""
+        if self.window:
+            return False
+        self.beside("make the window larger")
+        return True
+
     # Keys
 
     def pressed(self, key: Key, /) -> bool:

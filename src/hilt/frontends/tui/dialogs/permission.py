@@ -51,7 +51,7 @@ class Permission(Choosing[Reply]):
         if answer is None:
             self._why = Field()
             self.changed(redraw=False)
-        else:
+        elif not (answer.approved and self.unreadable):
             self.close(answer)
 
     def pressed(self, key: Key, /) -> bool:

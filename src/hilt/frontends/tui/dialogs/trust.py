@@ -28,7 +28,8 @@ class Trust(Choosing[Reply]):
         self._asked = asked
 
     def chosen(self, at: int, /) -> None:
-        self.close(_ANSWERS[at])
+        if not (_ANSWERS[at].approved and self.unreadable):
+            self.close(_ANSWERS[at])
 
     def page(self, width: int, /) -> Iterator[Strip]:
         look, asked = self.look, self._asked
