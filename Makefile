@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench soak clean
+.PHONY: help run test check format bench soak pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ bench: $(READY) ## measure, as ratios against a baseline of the same run
 
 soak: $(READY) ## a day of use in a quarter of an hour; SOAK="--minutes 2" for less
 	@PYTHONPATH=tests $(BIN)/python -m soak.soak $(SOAK)
+
+pictures: $(READY) ## draw the pictures in docs/pictures anew, from the program itself
+	@PYTHONPATH=tests $(BIN)/python scripts/draw_pictures.py
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -11,8 +11,9 @@ import memory
 import session_log
 import starting
 import startup
+import tui
 
-SUITES = (startup, session_log, channel, calls, dialects, mcp_sdk, starting, interception, fanout, memory, large)
+SUITES = (startup, tui, session_log, channel, calls, dialects, mcp_sdk, starting, interception, fanout, memory, large)
 
 if __name__ == "__main__":
     for suite in SUITES:

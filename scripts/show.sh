@@ -37,3 +37,5 @@ printf '\nNow with an extension: a program that offers a tool, a slash command a
 extended 'todo_scan'
 extended '/todos parser.py'
 extended 'run `git push --force --dry-run`'
+
+printf '\nAll this and more is in the terminal interface. To open it: %s\n' "$1"

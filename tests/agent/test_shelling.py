@@ -14,7 +14,7 @@ from msgspec import structs
 
 from hilt.agent import shelling
 from hilt.agent.permissions import Permissions
-from hilt.agent.shelling import REPORT, parsed, report
+from hilt.agent.shelling import REPORT, parsed, recalled, report
 from hilt.errors import ToolError, UsageError
 from hilt.model.actions import SendMessage, Steer, Submit
 from hilt.model.content import text_of
@@ -240,3 +240,20 @@ def test_no_output_can_end_the_fence_around_it(text: str) -> None:
     assert re.fullmatch("`{3,}", fence) and lines[-1] == fence
     assert not any(line.strip().startswith(fence) for line in lines[3:-1])
     assert "\n".join(lines[3:-1]) == text
+
+
+@given(st.text(), st.one_of(st.none(), st.integers(0, 255)))
+@patient
+def test_what_the_model_was_told_is_enough_to_show_the_command_again(text: str, code: int | None) -> None:
+    output = ToolOutput.of(f"$ make all\n\n{text}", is_error=code != 0, exit_code=code)
+    assert recalled(report(output)) == ("make all", output)
+
+
+def test_that_a_command_was_stopped_is_known_again() -> None:
+    told = recalled(report(ToolOutput.of("$ make\n\nout", exit_code=None, ending="cancelled")))
+    assert told and told[1].details["ending"] == "cancelled"
+
+
+@pytest.mark.parametrize("said", ["", "hello", REPORT, f"{REPORT} (exit 0).", f"{REPORT} (exit 0). It is fine"])
+def test_other_things_that_were_said_are_no_commands(said: str) -> None:
+    assert recalled(said) is None

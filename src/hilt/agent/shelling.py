@@ -18,6 +18,8 @@ from hilt.model.conversation import user_text
 REPORT = "I ran a shell command myself"
 """So begins what the model is told: whoever has shown the command already need not show that as well."""
 
+_STOPPED = "I stopped it before its end"
+_TOLD = " This is the command and its output:"
 _KEPT = 30_000
 """Characters of the output of a command that is stopped."""
 
@@ -63,12 +65,27 @@ def report(output: ToolOutput) -> str:
     """What the model is told. The output is a stranger's text: no line in it can end the fence around it."""
     text = text_of(output.content)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    return f"{REPORT} ({_ending(output)}). This is the command and its output:\n\n{fence}\n{text}\n{fence}"
+    return f"{REPORT} ({_ending(output)}).{_TOLD}\n\n{fence}\n{text}\n{fence}"
+
+
+def recalled(told: str) -> tuple[str, ToolOutput] | None:
+    """A command and its output, from what the model was told of them. None for other text."""
+    if not told.startswith(REPORT):
+        return None
+    head, gap, body = told.partition(f").{_TOLD}\n\n")
+    ending = head.removeprefix(f"{REPORT} (")
+    found = re.fullmatch(r"(`{3,})\n(\$ .*)\n\1", body, re.DOTALL)
+    if not gap or found is None:
+        return None
+    code = int(ending.removeprefix("exit ")) if re.fullmatch(r"exit -?\d{1,9}", ending) else None
+    stopped = {"ending": "cancelled"} if ending == _STOPPED else {}
+    command = found[2].removeprefix("$ ").partition("\n\n")[0]
+    return command, ToolOutput.of(found[2], is_error=code != 0, exit_code=code, **stopped)
 
 
 def _ending(output: ToolOutput) -> str:
     if output.details.get("ending") == "cancelled":
-        return "I stopped it before its end"
+        return _STOPPED
     code = output.details.get("exit_code")
     return "it was killed" if code is None else f"exit {code}"
 

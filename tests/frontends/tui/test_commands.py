@@ -191,6 +191,18 @@ async def test_a_fork_that_is_typed_is_gone_on_with_too(hilt: Hilt) -> None:
         assert window.session.parts.log.meta.id != before
 
 
+async def test_a_command_of_the_users_looks_the_same_when_its_session_is_shown_again(hilt: Hilt) -> None:
+    async with program(hilt, *hilt.script(says("good day"))) as window:
+        window.say("!echo $((6 * 7)); exit 3")
+        shown = await window.shows("! echo $((6 * 7)); exit 3 · exit 3", "42")
+        window.say("hello")
+        await window.shows("good day")
+        window.say("/session")
+        await window.type("fork", "enter")
+        assert await window.shows("this is a copy now", "! echo $((6 * 7)); exit 3 · exit 3\n   42\n")
+        assert "I ran a shell command" not in shown + window.text
+
+
 async def test_a_session_gets_a_title_by_its_operations(hilt: Hilt) -> None:
     async with program(hilt, *hilt.script(says("good day"))) as window:
         window.say("hello")

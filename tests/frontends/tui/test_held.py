@@ -13,12 +13,15 @@ COMMAND = calls(("bash", {"command": "echo hello"}))
 
 
 async def test_what_waits_for_an_answer_says_so_and_then_runs(tmp_path: Path) -> None:
-    async with interface(tmp_path, turns=[COMMAND, says("fine")], size=(80, 40)) as face:
+    command = "until [ -e go ]; do sleep 0.05; done"
+    async with interface(tmp_path, turns=[calls(("bash", {"command": command})), says("fine")], size=(80, 40)) as face:
         face.say()
-        text = await face.shows("Allow bash?", "○ bash echo hello · waits for your answer")
+        text = await face.shows("Allow bash?", f"○ bash {command} · waits for your answer")
         assert "running" not in text
         await face.answer("y")
-        await face.shows("✓ bash echo hello · done", "fine")
+        await face.shows(f"◐ bash {command} · running")
+        (tmp_path / "go").touch()
+        await face.shows(f"✓ bash {command} · done", "fine")
 
 
 async def test_what_nobody_is_asked_about_never_waits(tmp_path: Path) -> None:

@@ -1,14 +1,19 @@
 """However the interface ends, the terminal is as it was found: settings, modes, keyboard, screen."""
 
+import os
 import signal
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.agent import calls, says
 from support.hilt_process import Hilt
+from support.leftovers import working_in
+from support.offerer import Ask
+from support.offering import offering
 from support.tty import Tty
 
 _TYPED = b"sk anything"
@@ -104,16 +109,31 @@ def test_a_configuration_that_is_wrong_is_told_on_the_shells_screen(hilt: Hilt) 
 
 
 @pytest.mark.parametrize(
-    "where",
+    ("where", "keys"),
     [
-        "hilt.frontends.tui.app.HiltApp.action_cycle_permissions",
-        "hilt.frontends.tui.status.Status.render_line",
-        "hilt.frontends.tui.transcript.view.Transcript.show",
-        "hilt.frontends.tui.editor.editor.Editor._on_key",
+        ("app.HiltApp.action_cycle_permissions", b"\x1b[Z"),
+        ("app.HiltApp.on_editor_submitted", b"hello\r"),
+        ("status.Status.render_line", b"\x1b[Z"),
+        ("transcript.view.Transcript.show", b"again\r"),
+        ("transcript.view.Transcript.render_line", b"again\r"),
+        ("editor.editor.Editor._on_key", b"x"),
+        ("editor.area.Area.render_line", b"x"),
+        ("editor.completion.Completion.render_line", b"/"),
+        ("dialogs.sheet.Sheet.render_line", b"/help\r"),
+        ("dialogs.dialog.Dialog.rows", b"/help\r"),
+        ("surfaces.surface.Surface.render_line", b"again\r"),
+        ("surfaces.panel.Panels.rows", b"/show\r"),
+        ("surfaces.overlay.Overlays.show", b"/show\r"),
+        ("surfaces.notes.Notes.rows", b"/show\r"),
+        ("surfaces.widgets.Widgets.rows", b"/show\r"),
+        ("presenter.Presenter.__call__", b"again\r"),
+        ("client.Client.submit", b"again\r"),
     ],
 )
-def test_a_mistake_in_the_interface_gives_the_terminal_back(hilt: Hilt, tmp_path: Path, where: str) -> None:
-    owner, _, name = where.rpartition(".")
+def test_a_mistake_in_the_interface_gives_the_terminal_back(
+    hilt: Hilt, tmp_path: Path, where: str, keys: bytes
+) -> None:
+    owner, _, name = f"hilt.frontends.tui.{where}".rpartition(".")
     module, _, kind = owner.rpartition(".")
     program = tmp_path / "broken.py"
     program.write_text(
@@ -131,18 +151,101 @@ def test_a_mistake_in_the_interface_gives_the_terminal_back(hilt: Hilt, tmp_path
         sys.exit(main())
         """)
     )
-    command = [sys.executable, str(program), *hilt.script(says("well said"))]
-    with Tty(command, hilt.environment, hilt.project) as tty:
+    shown = ["--ext", str(shower(hilt))] if b"/show" in keys else []
+    turns = [says("well said"), calls(("bash", {"command": "sleep 60"}))]
+    with Tty([sys.executable, str(program), *hilt.script(*turns), *shown], hilt.environment, hilt.project) as tty:
         talked(tty)
+        if shown:
+            tty.wait_for(b"1 extension")
         (tmp_path / "now").touch()
-        tty.send(b"x\x1b[Z\r")
+        tty.send(keys)
         assert tty.wait() == 1
         tty.assert_as_found()
         told = tty.output.rpartition(b"\x1b[?1049l")[2]
-        assert b"the interface failed" in told
         assert b"Traceback" not in told
         assert_resumable(tty)
         assert "Traceback" in (hilt.home / "logs" / "hilt.log").read_text()
+
+
+def _show(ask: Ask) -> Any:
+    ask.tell(
+        "panel/open", panel_id="p", title="\x1b]0;owned\x07", lines=["\x1b[?1049l\x1bc\x1b[>4;2m\x9b?25h", "a line"]
+    )
+    ask.tell("showOverlay", key="o", title="\x1b[?2004l", content="\x1b[?1000l\x1b[<u above")
+    ask.tell("setWidget", key="w", placement="above-input", content="\x1b[?7l a widget")
+    ask.tell("notify", message="\x1b[?1h\x1b= a note")
+
+
+def _flood(ask: Ask) -> Any:
+    number = 0
+    while True:
+        number += 1
+        ask.tell("panel/open", panel_id="p", lines=[f"line {number}"])
+        ask.tell("notify", message=f"note {number}")
+
+
+def shower(hilt: Hilt, answer: Any = _show) -> Path:
+    command = ("command", {"name": "show", "description": "shows", "immediate": True})
+    return offering("shower", command, answers={"command/execute": answer}).write(hilt.folder)
+
+
+@pytest.mark.parametrize("end", ["exit", "term", "killed extension"])
+def test_a_hostile_panel_leaves_nothing_behind(hilt: Hilt, end: str) -> None:
+    folder = shower(hilt)
+    with started(hilt, "--ext", str(folder)) as tty:
+        talked(tty)
+        tty.wait_for(b"1 extension")
+        tty.send(b"/show\r")
+        tty.wait_for(b"a widget")
+        tty.wait_for(b"a line")
+        if end == "killed extension":
+            for pid in working_in(folder):
+                os.kill(int(pid), signal.SIGKILL)
+            tty.wait_for(b"is gone")
+        if end == "term":
+            tty.signal(signal.SIGTERM)
+        else:
+            tty.send(b"\x1b[17~")  # F6: from the panel to the input
+            tty.send(b"/exit\r")
+        assert tty.wait() == (128 + signal.SIGTERM if end == "term" else 0)
+        tty.assert_as_found()
+        assert b"owned" not in tty.output and b"\x1bc" not in tty.output
+        assert_resumable(tty)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_the_middle_of_a_flood_gives_the_terminal_back(hilt: Hilt, number: signal.Signals) -> None:
+    with started(hilt, "--ext", str(shower(hilt, _flood))) as tty:
+        talked(tty)
+        tty.wait_for(b"1 extension")
+        tty.send(b"/show\r")
+        tty.wait_for(b"note 1")
+        tty.signal(number)
+        assert tty.wait() == 128 + number
+        tty.assert_as_found()
+        assert_resumable(tty)
+
+
+@pytest.mark.parametrize("dialog", [b"/help\r", b"/model\r", b"/btw why?\r"])
+def test_a_signal_while_a_dialog_is_open_gives_the_terminal_back(hilt: Hilt, dialog: bytes) -> None:
+    with started(hilt) as tty:
+        talked(tty)
+        tty.send(dialog)
+        tty.wait_for(b"Esc ")
+        tty.signal(signal.SIGTERM)
+        assert tty.wait() == 128 + signal.SIGTERM
+        tty.assert_as_found()
+        assert b"internal error" not in tty.output
+        assert_resumable(tty)
+
+
+def test_leaving_before_there_is_a_session_gives_the_terminal_back(hilt: Hilt) -> None:
+    with started(hilt) as tty:
+        tty.wait_for(_TYPED)
+        tty.send(b"\x03\x03")
+        assert tty.wait() == 0
+        tty.assert_as_found()
+        assert b"error" not in tty.output
 
 
 def test_suspending_gives_the_terminal_back_until_it_goes_on(hilt: Hilt) -> None:

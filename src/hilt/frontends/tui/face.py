@@ -83,11 +83,14 @@ async def _either(screen: "asyncio.Task[None]", painted: asyncio.Event, group: a
 
 def _load() -> None:
     """Import what comes after the first frame, and what the first reply would wait for. Takes a fifth of a second."""
-    from hilt.frontends.tui.commands import table  # noqa: F401
+    import hilt.frontends.tui.commands.table
+    import hilt.frontends.tui.dialogs.asking
+    import hilt.frontends.tui.editor.history_file
+    import hilt.frontends.tui.editor.surroundings
+    import hilt.frontends.tui.presenter
+    import hilt.frontends.tui.surfaces.around
+    import hilt.frontends.tui.transcript.gallery  # noqa: F401
     from hilt.frontends.tui.drawing.markdown import warm
-    from hilt.frontends.tui.presenter import Presenter  # noqa: F401
-    from hilt.frontends.tui.surfaces.around import Around  # noqa: F401
-    from hilt.frontends.tui.transcript.gallery import Gallery  # noqa: F401
 
     warm()
 

@@ -12,7 +12,7 @@ from hilt.agent.session import Session
 from hilt.frontends.tui.dialogs.rewriting import Rewriting
 from hilt.frontends.tui.git import branch_of
 from hilt.frontends.tui.scene import Part, Scene
-from hilt.frontends.tui.shell import Shells
+from hilt.frontends.tui.shell import Shells, ran_before
 from hilt.frontends.tui.surfaces.standing import Conceal, Standing, as_it_is
 from hilt.frontends.tui.transcript.answer import Answer, Thought
 from hilt.frontends.tui.transcript.blocks import Block
@@ -104,10 +104,11 @@ class Presenter:
     def _blocks(self, message: Message) -> list[Block]:
         """As they would have come about."""
         match message:
-            case UserMessage(content=content, extension=extension, summary=True):
+            case UserMessage(content=content, summary=True):
                 return [Condensed(text_of(content))]
             case UserMessage(content=content, extension=extension):
-                return [_said(content, extension)]
+                ran = ran_before(text_of(content)) if not extension else None
+                return [ran or _said(content, extension)]
             case AssistantMessage():
                 blocks: list[Block] = []
                 for one in message.seen:

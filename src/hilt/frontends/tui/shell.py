@@ -7,12 +7,22 @@ shown, as everywhere.
 from collections.abc import Callable
 
 from hilt.agent.session import Session
-from hilt.agent.shelling import REPORT, run
+from hilt.agent.shelling import REPORT, recalled, run
 from hilt.errors import HiltError
 from hilt.frontends.masked import concealed
 from hilt.frontends.tui.scene import Part, Scene
 from hilt.frontends.tui.transcript.shell import Shelled
 from hilt.model.masking import Mask
+
+
+def ran_before(said: str) -> Shelled | None:
+    """A command of before, from what the model was told of it. None for everything else that was said."""
+    if (told := recalled(said)) is None:
+        return None
+    command, output = told
+    block = Shelled(command)
+    block.finished(output)
+    return block
 
 
 class Shells:

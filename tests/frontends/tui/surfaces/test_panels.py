@@ -206,6 +206,21 @@ async def test_a_panel_that_comes_back_whenever_it_is_closed_does_not_keep_the_k
         assert face.app.editor.text == "x"
 
 
+async def test_panels_that_are_opened_again_and_again_do_not_get_the_keys_of_somebody_who_left_them(
+    tmp_path: Path,
+) -> None:
+    # U1
+    async with interface(tmp_path, shower("todo")) as face:
+        order(face, "todo", panel("p", "milk"))
+        await face.shows("┃ milk")
+        await face.press("f6")
+        for number in range(3):
+            order(face, "todo", panel(f"p{number}", f"milk {number}"))
+            await face.shows(f"│ milk {number}", "f6 to use it")
+        await face.press("x")
+        assert face.app.editor.text == "x"
+
+
 HOSTILE = [
     "\x1b]0;owned\x07title",
     "\x1b[2J\x1b[Hgone",

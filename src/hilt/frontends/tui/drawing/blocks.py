@@ -13,7 +13,6 @@ from textual.strip import Strip
 from hilt.frontends.tui.drawing.paint import Paint, Part, Role
 from hilt.frontends.tui.drawing.wrapping import height, wrap
 
-
 UNKNOWN = 1 << 20
 """Wider than any screen."""
 

@@ -21,8 +21,8 @@ LARGE = 4096
 """Characters that are parsed at once."""
 MANY = 100
 """Lines that are parsed at once."""
-_FEW = 512
-"""Characters that are looked at first: what stands behind a listing or a table is parsed again."""
+_WINDOWS = (256, 1024, LARGE)
+"""How many of them are tried: what stands behind a listing or a table is parsed again."""
 LISTED = 1200
 """Characters of a listing that are highlighted at once."""
 ROWS = 32
@@ -112,11 +112,11 @@ class Cutter:
             self._blank = True
 
     def _parsed(self, *, final: bool) -> list[Block] | None:
-        window, full = self._window(_FEW)
-        found = units(window)
-        if full and len(found) == 1 and found[0].kind not in _CUT:  # with another behind it, nothing could change it
-            window, full = self._window(LARGE)
+        for most in _WINDOWS:
+            window, full = self._window(most)
             found = units(window)
+            if not full or len(found) > 1 or found[0].kind in _CUT:
+                break  # nothing that comes later can change the first
         whole = not full and (final or len(window) < len(self._lines))
         blocks: list[Block] = []
         for at, unit in enumerate(found):
@@ -166,6 +166,8 @@ class Cutter:
             if bare is None:
                 break
             window.append(bare)
+            if not bare.strip():
+                break  # which no table goes on behind
         unit = next(iter(units([*table.head, *window])))
         count = max(0, unit.end - 2)
         over = count < len(window) or len(window) < min(ROWS, len(self._lines))

@@ -6,8 +6,10 @@ type and send, and whoever listens keeps it.
 
 import asyncio
 from collections.abc import Iterable
+from time import monotonic
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.document._document import Selection
 from textual.message import Message
 
@@ -29,6 +31,10 @@ _FRESH = 10.0
 """Seconds for which the list of files is taken to be right."""
 _EDITED = 10_000
 """Characters that are put in at once as they are: with more of them, every key takes its time."""
+_DEAF = 0.5
+"""Seconds after somebody else wrote into it in which Enter does not count: it was meant for another text."""
+_TYPING = 1.0
+"""Seconds after a key for which the user is taken to be typing."""
 _NEWLINE = ("ctrl+j", "shift+enter", "alt+enter")
 _CLEAR = ("ctrl+u", "super+backspace")
 _KEYS = frozenset(("enter", *_NEWLINE, *_CLEAR, "ctrl+r", "ctrl+x", "ctrl+d", "up", "down", "tab"))
@@ -53,6 +59,10 @@ class Editor(Area):
         """Ctrl-X was pressed: the next key means something else."""
         self._listed = -_FRESH
         """When the files were last looked for, by the loop's clock."""
+        self._touched = 0.0
+        """When a key was last pressed here."""
+        self._dictated = ("", 0.0)
+        """What somebody else wrote, and when, or when a key last came too early after that."""
         self.past = History()
         popup.picked = self._put_choice
         super().__init__(look, HINT)
@@ -72,12 +82,14 @@ class Editor(Area):
         self._keep_left()
         self.past.add(text)
         self._reset()
+        self._touched = 0.0
         self.post_message(self.Submitted(text))
 
     def discard(self) -> None:
         """Clear it; it can be had back from the history."""
         self._keep_left()
-        self.past.add(self._chips.expand(self.text).rstrip())
+        if self.text != self._dictated[0]:
+            self.past.add(self._chips.expand(self.text).rstrip())
         self._reset()
 
     def put(self, text: str, *, replace: bool) -> None:
@@ -85,6 +97,17 @@ class Editor(Area):
         if replace:
             self.discard()
         self.put_in(self._shown(clean(text)))
+
+    def dictate(self, text: str, *, replace: bool) -> None:
+        """The same for somebody who is not the user: nothing of it is sent before there was time to see it."""
+        self.put(text, replace=replace)
+        self._dictated = self.text, monotonic()
+        self._consider()
+
+    @property
+    def typing(self) -> float:
+        """For how many seconds the user is still taken to be typing."""
+        return max(0.0, self._touched + _TYPING - monotonic())
 
     def _shown(self, text: str) -> str:
         """As much as can be edited at once; a longer text as a chip."""
@@ -97,7 +120,7 @@ class Editor(Area):
                 self.past.add(meant.rstrip())
 
     def _reset(self) -> None:
-        self._walk = None
+        self._walk, self._dictated = None, ("", 0.0)
         self._chips.clear()
         self.load_text("")
         self._consider()
@@ -108,6 +131,16 @@ class Editor(Area):
     def keys(self) -> Iterable[str]:
         """Those that mean something here."""
         return {*_KEYS, *super().keys}
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Before it does what it stands for. Whoever types on has not seen what was written: only a pause helps."""
+        text, when = self._dictated
+        self._touched = event.time
+        if event.time - when < _DEAF:
+            self._dictated = text, max(when, event.time)
+            if event.key == "enter":
+                event.stop()
+                event.prevent_default()
 
     def takes(self, key: str) -> bool:
         if self._completes(key):
@@ -229,6 +262,11 @@ class Editor(Area):
         super()._watch_selection(previous_selection, selection)
         self._consider()
 
+    def reconsider(self) -> None:
+        """There may be other commands now."""
+        if self.text.startswith("/"):
+            self._consider()
+
     def _consider(self) -> None:
         """Offer what fits where the cursor is, as soon as it does: a key that follows at once already counts on it."""
         offer = self._offer()
@@ -241,10 +279,12 @@ class Editor(Area):
             return None
         if self._walk and self.text == self._recalled:
             return None
+        if self.text and self.text == self._dictated[0]:
+            return None  # it would cover who wrote it
         row, column = self.cursor_location
         line = self.document.get_line(row)
         if line.startswith("/") and self.document.line_count == 1 and column == len(line):
-            return for_commands(line, self._around.commands())
+            return for_commands(line, self._around.commands(), self._around.opening)
         if begun(line[:column]) is None:
             return None
         self._look_for_files(self._around)

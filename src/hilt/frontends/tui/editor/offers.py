@@ -5,7 +5,7 @@ it all is `completion`'s.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -41,10 +41,13 @@ class Offer(NamedTuple):
     choices: Sequence[Choice]
 
 
-def for_commands(text: str, commands: "Iterable[OwnedCommand]") -> Offer | None:
-    """For an input that is the beginning of a command, or a command and the beginning of its argument."""
+def for_commands(text: str, commands: "Iterable[OwnedCommand]", opening: Container[str] = ()) -> Offer | None:
+    """For an input that is the beginning of a command, or a command and the beginning of its argument.
+
+    `opening` are those that ask for what they need themselves.
+    """
     if re.fullmatch(_COMMAND, text):
-        return Offer("command", 0, _matching(text[1:].lower(), commands))
+        return Offer("command", 0, [_command(owned, opening) for owned in _matching(text[1:].lower(), commands)])
     if typed := re.fullmatch(_ARGUMENT, text):
         name, begun = typed[1].lower(), typed[2].lower()
         for owned in commands:
@@ -54,14 +57,14 @@ def for_commands(text: str, commands: "Iterable[OwnedCommand]") -> Offer | None:
     return None
 
 
-def _matching(begun: str, commands: "Iterable[OwnedCommand]") -> list[Choice]:
+def _matching(begun: str, commands: "Iterable[OwnedCommand]") -> "list[OwnedCommand]":
     """Those that begin so; if none does, those that have these letters in this order. hilt's own come first."""
     ordered = sorted(commands, key=_order)
     names = [owned.command.name.lower() for owned in ordered]
     found = [owned for owned, name in zip(ordered, names, strict=True) if name.startswith(begun)]
     if not found:
         found = [owned for owned, name in zip(ordered, names, strict=True) if _scattered(begun, name)]
-    return [_command(owned) for owned in found]
+    return found
 
 
 def _order(owned: "OwnedCommand") -> str:
@@ -74,7 +77,7 @@ def _scattered(letters: str, name: str) -> bool:
     return all(letter in rest for letter in letters)
 
 
-def _command(owned: "OwnedCommand") -> Choice:
+def _command(owned: "OwnedCommand", opening: Container[str]) -> Choice:
     command = owned.command
     return Choice(
         text=f"/{command.name} ",
@@ -82,7 +85,7 @@ def _command(owned: "OwnedCommand") -> Choice:
         usage=command.usage,
         description=command.description,
         owner="" if owned.owner == SELF else owned.owner,
-        runs=_complete(command.usage),
+        runs=_complete(command.usage) or (owned.owner == SELF and command.name in opening),
     )
 
 

@@ -1,6 +1,6 @@
 """What the input needs of the session it types into."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,15 @@ class Surroundings:
     """Withdraw everything that waits."""
     do: Callable[[Coroutine[Any, Any, object], str], object]
     """Have something done in the background."""
+    opening: Container[str] = ()
+    """Commands that open a dialog when nothing follows them."""
 
     @classmethod
     def of(cls, client: "Client") -> "Surroundings":
         from pathlib import Path
 
         from hilt.context.project_files import ProjectFiles  # not needed for the first frame
+        from hilt.frontends.tui.commands.table import HERE
 
         session = client.session
         return cls(
@@ -36,4 +39,5 @@ class Surroundings:
             waiting=lambda: bool(session.waiting),
             take_back=client.take_back,
             do=client.do,
+            opening=HERE,
         )

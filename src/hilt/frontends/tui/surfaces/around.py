@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from textual.geometry import Size
 from textual.screen import Screen
+from textual.timer import Timer
 
 from hilt.frontends.tui.client import Client
 from hilt.frontends.tui.editor.completion import Completion
@@ -41,6 +42,8 @@ class Around:
         self._editor = screen.query_one(Editor)
         self._written = 0
         """Characters that extensions have put into the input since it was empty."""
+        self._pause: Timer | None = None
+        """Until the user has stopped typing."""
         self.notes = Notes(look(), client)
         self.panels = Panels(look(), client, free=self._free, leave=self._leave)
         self.overlays = Overlays(look, client, screen, self._above_input)
@@ -78,20 +81,27 @@ class Around:
         for one in self._parts:
             if one.part & dirty:
                 one.show(scene)
-        if written := scene.written:
-            scene.written = None
-            self._write(written.text, replace=written.replace)
+        if scene.written:
+            self._write_in(scene)
 
     def escape(self) -> bool:
         """Close what Esc closes; False when it is to do more."""
         return self.overlays.close() or self.notes.dismiss()
 
-    def _write(self, text: str, *, replace: bool) -> None:
-        """What an extension puts into the input."""
-        before = self._written if self._editor.text and not replace else 0
-        text = text[: _WRITTEN - before]
-        self._written = before + len(text)
-        self._editor.put(text, replace=replace)
+    def _write_in(self, scene: Scene) -> None:
+        """What an extension puts into the input: not from under the hands of somebody who types."""
+        if self._pause is None and self._editor.typing:
+            self._pause = self._editor.set_timer(self._editor.typing, lambda: self._paused(scene))
+        elif self._pause is None and (written := scene.written):
+            scene.written = None
+            before = self._written if self._editor.text and not written.replace else 0
+            text = written.text[: _WRITTEN - before]
+            self._written = before + len(text)
+            self._editor.dictate(text, replace=written.replace)
+
+    def _paused(self, scene: Scene) -> None:
+        self._pause = None
+        self._write_in(scene)
 
     def _free(self) -> bool:
         return self._editor.has_focus and not self._editor.text

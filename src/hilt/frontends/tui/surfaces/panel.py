@@ -36,8 +36,9 @@ _FRAME = 3
 """Rows of the box that are not its lines: two of the frame, and the footer."""
 _SIDES = 4
 _WHEEL = 3
-_CALM = 2.0
-"""Seconds after the user closed a panel in which its owner's panels do not take the keys again."""
+_CALM, _LONGEST = 5.0, 60.0
+"""Seconds after the user closed or left a panel in which its owner's panels do not take the keys again. Whoever tries
+all the same waits twice as long: what comes again and again must not hold the keys."""
 _NAME, _TITLE, _REASON = 24, 60, 200
 LIGHT, HEAVY = "┌─┐│└┘", "┏━┓┃┗┛"
 
@@ -57,8 +58,8 @@ class Panels(Surface):
         self._sheets: dict[Key, Sheet] = {}
         self._before: dict[Key, Key | None] = {}
         """Who had the keys when a panel took them; None for the input."""
-        self._dismissed: tuple[str, float] = ("", 0.0)
-        """Whose panel the user closed last, and when."""
+        self._calm: dict[str, tuple[float, float]] = {}
+        """Whose panels the user wanted out of the way: until when they stay there, and how long that is."""
         self._room = (0, 0)
         """Columns and rows for the lines of a panel."""
         self._told: dict[Key, tuple[int, int]] = {}
@@ -109,8 +110,12 @@ class Panels(Surface):
 
     def _offer(self, key: Key) -> None:
         """Somebody wants its panel in front, with the keys."""
-        owner, (closed, when) = key[0], self._dismissed
-        again = owner == closed and asyncio.get_running_loop().time() - when < _CALM
+        owner, now = key[0], asyncio.get_running_loop().time()
+        until, seconds = self._calm.get(owner, (now, 0.0))
+        again = now < until
+        if again:
+            longer = min(2 * seconds, _LONGEST)
+            self._calm[owner] = (now + longer, longer)
         if self.has_keys and self._front and (again or owner != self._front[0]):
             self._choose(self._front)
             return
@@ -143,7 +148,11 @@ class Panels(Surface):
             self._choose(keys[at])
             self.screen.set_focus(self)
         else:
+            self._dismiss(*(owner for owner, _ in keys))
             self._leave()
+
+    def _dismiss(self, *owners: str) -> None:
+        self._calm |= dict.fromkeys(owners, (asyncio.get_running_loop().time() + _CALM, _CALM))
 
     def _choose(self, key: Key) -> None:
         self._front = self._latest = key
@@ -154,7 +163,7 @@ class Panels(Surface):
     def close(self) -> None:
         """Close the one in front; its owner is told."""
         if self.client and (one := self.front):
-            self._dismissed = (one.owner, asyncio.get_running_loop().time())
+            self._dismiss(one.owner)
             self.client.do(_closed(self.client, one), "closing a panel")
 
     async def _on_key(self, event: events.Key) -> None:

@@ -10,7 +10,7 @@ from hilt.frontends.terminal import clean, one_line
 from hilt.frontends.tui.drawing.wrapping import Span, clip, wrap
 from hilt.frontends.tui.look import Look
 from hilt.frontends.tui.transcript.blocks import Block
-from hilt.frontends.tui.transcript.changes import changes, drafted
+from hilt.frontends.tui.transcript.changes import changes, drafted, unnamed
 from hilt.frontends.tui.transcript.consulted import Consulted
 from hilt.frontends.tui.transcript.copying import DECORATION
 from hilt.frontends.tui.transcript.draft import Draft
@@ -136,8 +136,9 @@ class Call(Block):
         if self._is_own("bash"):
             text, self._exit = program_output(text, self.args, details)
         diff = details.get("diff")
-        if self._is_own(*_FILES) and isinstance(diff, str) and diff and not is_error and not self._changed_by:
-            self._diff, text = diff, ""
+        if self._is_own(*_FILES) and isinstance(diff, str) and not is_error and not self._changed_by:
+            self._diff = unnamed(diff) if self._is_own("write") else diff
+            text = "" if self._diff else text
         self._output.end(text)
         self.pictures = tuple([Picture(block) for block in content if isinstance(block, Image)])
         self.touch()

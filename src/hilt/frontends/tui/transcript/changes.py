@@ -19,12 +19,15 @@ _LONG = 2_000
 """Characters of a line that is being written."""
 
 
+def unnamed(unified: str) -> str:
+    """The diff of a `write` without its first two lines, which name the file: the call does that already."""
+    return "\n".join(unified.split("\n")[2:])
+
+
 def changes(text: str, path: object, width: int, look: Look, *, folded: bool) -> list[Strip]:
     """A diff, whole or its beginning."""
     lines = text.split("\n")
-    numbered = len(lines) > 2 and lines[2].startswith("@@ ")
-    if numbered:
-        lines = lines[2:]  # the file is named where the call is
+    numbered = lines[0].startswith("@@ ")
     hidden = max(0, len(lines) - FOLDED) if folded else 0
     shown = lines[: len(lines) - hidden]
     if numbered:
