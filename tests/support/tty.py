@@ -10,6 +10,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,25 @@ from typing import Any, Self
 
 DEADLINE = 30.0
 
+_SHELL = """
+import os, signal, sys
+child = os.fork()
+if not child:
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv("/bin/sh", ["sh", "-c", '"$@"; exit $?', "sh", *sys.argv[1:]])
+while True:
+    status = os.waitpid(child, os.WUNTRACED)[1]
+    if not os.WIFSTOPPED(status):
+        sys.exit(os.waitstatus_to_exitcode(status) % 256)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os.killpg(child, signal.SIGCONT)
+"""
+"""Runs a program as a job, by way of another program, as `uv run` does. It stops when all of the job has, and goes on
+with it."""
+
 _MODE = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 _KEYBOARD = re.compile(rb"\x1b\[([<>])[0-9]*u")
 _ASKED = re.compile(rb"\x1b\[\?([0-9]+)\$p")
@@ -28,8 +48,12 @@ _ON_FROM_THE_START = frozenset({7, 25})
 
 
 class Tty:
-    def __init__(self, command: Sequence[str | bytes], environment: Mapping[str, str], folder: Path) -> None:
-        self._command, self._environment, self._folder = command, dict(environment), folder
+    def __init__(
+        self, command: Sequence[str | bytes], environment: Mapping[str, str], folder: Path, *, shell: bool = False
+    ) -> None:
+        """`shell`: there is one to go back to, so it can be suspended."""
+        self._command: Sequence[str | bytes] = [sys.executable, "-c", _SHELL, *command] if shell else command
+        self._environment, self._folder = dict(environment), folder
         self.output = b""
 
     def __enter__(self) -> Self:
@@ -94,6 +118,11 @@ class Tty:
             assert time.monotonic() < deadline, "it was not suspended"
         while self._read(time.monotonic()):
             pass
+
+    def kill_job(self) -> None:
+        """What the shell runs, whole."""
+        os.killpg(os.tcgetpgrp(self._master), signal.SIGKILL)
+        self.signal(signal.SIGCONT)
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

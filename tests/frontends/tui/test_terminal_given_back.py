@@ -25,8 +25,9 @@ def hilt(tmp_path: Path) -> Hilt:
     return Hilt(tmp_path)
 
 
-def started(hilt: Hilt, *arguments: str) -> Tty:
-    return Tty(hilt.command(*hilt.script(says("well said")), *arguments), hilt.environment, hilt.project)
+def started(hilt: Hilt, *arguments: str, shell: bool = False) -> Tty:
+    command = hilt.command(*hilt.script(says("well said")), *arguments)
+    return Tty(command, hilt.environment, hilt.project, shell=shell)
 
 
 def talked(tty: Tty) -> None:
@@ -249,7 +250,7 @@ def test_leaving_before_there_is_a_session_gives_the_terminal_back(hilt: Hilt) -
 
 
 def test_suspending_gives_the_terminal_back_until_it_goes_on(hilt: Hilt) -> None:
-    with started(hilt) as tty:
+    with started(hilt, shell=True) as tty:
         talked(tty)
         tty.send(b"\x1a")
         tty.wait_until_stopped()
@@ -265,12 +266,24 @@ def test_suspending_gives_the_terminal_back_until_it_goes_on(hilt: Hilt) -> None
         assert tty.settings() == tty.before
 
 
-def test_being_killed_while_suspended_leaves_the_terminal_as_it_was(hilt: Hilt) -> None:
+def test_where_there_is_no_shell_to_go_back_to_it_is_not_suspended(hilt: Hilt) -> None:
     with started(hilt) as tty:
+        talked(tty)
+        tty.output = b""
+        tty.send(b"\x1a")
+        tty.wait_for(b"\x1b[?1049l")
+        tty.wait_for(b"well said")  # all of it is drawn anew
+        tty.send(b"/exit\r")
+        assert tty.wait() == 0
+        assert tty.settings() == tty.before
+
+
+def test_being_killed_while_suspended_leaves_the_terminal_as_it_was(hilt: Hilt) -> None:
+    with started(hilt, shell=True) as tty:
         talked(tty)
         tty.send(b"\x1a")
         tty.wait_until_stopped()
-        tty.process.kill()
+        tty.kill_job()
         tty.wait()
         tty.assert_as_found()
 

@@ -142,4 +142,4 @@ async def _serve(app: HiltApp, parts: TuiParts, screen: "asyncio.Task[None]") ->
 
 def _resumable(session: "Session") -> str:
     log = session.parts.log
-    return log.meta.id if log.path and session.transcript.messages else ""
+    return log.meta.id if log.path and log.path.exists() and session.transcript.messages else ""

@@ -19,6 +19,7 @@ from hilt.frontends.tui.transcript.blocks import Block
 from hilt.frontends.tui.transcript.call import Call
 from hilt.frontends.tui.transcript.said import Said
 from hilt.frontends.tui.transcript.told import Condensed, Told
+from hilt.frontends.tui.wording import applied
 from hilt.model import events as happened
 from hilt.model.content import Image, Text, Thinking, ToolCall, UserBlock, text_of
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, UserMessage
@@ -79,7 +80,7 @@ class Presenter:
 
     def tell(self, level: str, text: str, owner: str = "", hint: str = "") -> None:
         """Something that is not part of the conversation, where the user looks."""
-        self._add(Told(level, text, owner, hint))
+        self._add(Told(level, text, owner, hint) if owner else Told(level, applied(text), hint=applied(hint)))
 
     def tick(self) -> None:
         """Time has passed: what shows how long something takes is drawn again."""
