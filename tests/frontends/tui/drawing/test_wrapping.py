@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -122,6 +122,7 @@ def test_clip_and_pad_make_a_row_fit() -> None:
 
 
 @patient
+@example("👩\u200d👧" * 9 + "\t", 1, True, 0)  # the spans meet within a cluster, before a tab
 @given(texts, st.integers(1, 40), st.booleans(), st.integers(0, 8))
 def test_no_row_is_too_wide_and_no_word_is_lost(text: str, width: int, hard: bool, prefix: int) -> None:
     middle = len(text) // 2

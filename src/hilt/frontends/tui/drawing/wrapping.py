@@ -61,7 +61,7 @@ def height(text: str, width: int, *, indent: int = 0, hanging: int = 0, hard: bo
     count = 0
     for line in text.split("\n"):
         if "\t" in line:
-            line = _expanded(line, 0)[0]
+            line = _Tabs().expanded(line)
         line, clusters = _fitting(line, min(first, others))
         count += len(_rows(line, clusters, others if count else first, others, hard=hard))
     return count
@@ -105,26 +105,34 @@ def _lines(spans: Spans) -> list[Spans]:
     if not any("\n" in text or "\t" in text for text, _ in spans):
         return [spans or [("", _NULL)]]
     lines: list[list[Span]] = [[]]
-    column = 0
+    tabs = _Tabs()
     for text, style in spans:
         for at, part in enumerate(text.split("\n")):
             if at:
                 lines.append([])
-                column = 0
-            expanded, column = _expanded(part, column)
-            lines[-1].append((expanded, style))
+                tabs = _Tabs()
+            lines[-1].append((tabs.expanded(part), style))
     return [*lines]
 
 
-def _expanded(text: str, column: int) -> tuple[str, int]:
-    parts = text.split("\t")
-    for at, part in enumerate(parts):
-        column += cell_len(part)
-        if at < len(parts) - 1:
+class _Tabs:
+    """A line that comes in parts. It is measured as a whole: where a part ends may be in the middle of a cluster."""
+
+    def __init__(self) -> None:
+        self._column = 0
+        """Where the last tab led to."""
+        self._since = ""
+        """What came after it."""
+
+    def expanded(self, part: str) -> str:
+        pieces = part.split("\t")
+        for at, piece in enumerate(pieces[:-1]):
+            column = self._column + cell_len(self._since + piece)
             gap = TAB - column % TAB
-            parts[at] += " " * gap
-            column += gap
-    return "".join(parts), column
+            pieces[at] += " " * gap
+            self._column, self._since = column + gap, ""
+        self._since += pieces[-1]
+        return "".join(pieces)
 
 
 def _measured(line: Spans, room: int) -> tuple[Spans, str, Sequence[Cluster] | None]:
