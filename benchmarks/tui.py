@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -65,7 +65,12 @@ def one(a, b):
 
 
 def run(
-    starts: int = STARTS, rounds: int = ROUNDS, reply: int = REPLY, messages: int = MESSAGES, times: int = TIMES
+    starts: int = STARTS,
+    rounds: int = ROUNDS,
+    reply: int = REPLY,
+    messages: int = MESSAGES,
+    floods: Sequence[str] = tuple(FLOODS),
+    times: int = TIMES,
 ) -> list[Measured]:
     with tempfile.TemporaryDirectory() as folder:
         bench = _Bench(Path(folder))
@@ -78,7 +83,7 @@ def run(
                 [bench.watched("wander", *script, "--session", bench.copied(session)) for _ in range(rounds)],
             ),
             *_memory(bench, script, session, rounds, messages),
-            *(goal for kind in FLOODS for goal in _flooded(bench, script, kind, times)),
+            *(goal for kind in floods for goal in _flooded(bench, script, kind, times)),
         ]
 
 

@@ -23,6 +23,8 @@ DEADLINE = 30.0
 _LOOK = 0.03
 """Seconds between two looks at the screen: tmux cannot say that it has changed."""
 
+_TRIES, _PATIENCE = 30, 0.5
+
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 
@@ -74,6 +76,16 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """By tmux's names: `Enter`, `Escape`, `C-c`, `BTab`, `Up`, `M-b`."""
         self._tmux("send-keys", *keys)
+
+    def press_until(self, key: str, text: str) -> str:
+        """A key again and again, with pauses: there is no sign of when it begins to count."""
+        for _ in range(_TRIES):
+            self.press(key)
+            try:
+                return self.wait_for(text, _PATIENCE)
+            except AssertionError:
+                continue
+        raise AssertionError(f"pressed {key} {_TRIES} times for {text!r}")
 
     def send(self, raw: bytes) -> None:
         """Bytes as a terminal would send them."""

@@ -92,6 +92,7 @@ async def test_another_key_for_the_model_in_use_is_used_at_once(hilt: Hilt) -> N
         await window.shows("second")
         keys = [one.headers["authorization"].removeprefix("Bearer ") for one in server.requests]
         assert keys == ["sk-of-yesterday", KEY, KEY]
+        assert window.session.active.info.id == "m"
 
 
 async def test_the_key_of_another_provider_is_not_sent_to_the_address_of_this_one(hilt: Hilt) -> None:

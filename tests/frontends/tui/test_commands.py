@@ -215,6 +215,21 @@ async def test_a_session_gets_a_title_by_its_operations(hilt: Hilt) -> None:
         await window.until(lambda: window.session.parts.log.title == "a day", "it has the title")
 
 
+async def test_the_tree_and_the_other_sessions_are_reached_by_the_operations_too(hilt: Hilt) -> None:
+    kept(hilt, "about the weather")
+    async with program(hilt, *hilt.script()) as window:
+        for word, title in (("tree", "go on from"), ("open", "sessions of this directory")):
+            window.say("/session")
+            await window.shows("this session")
+            await window.type(word, "enter")
+            await window.shows(title)
+            if word == "tree":
+                await window.press("escape")
+                await window.until(lambda: window.dialog is None, "it is closed")
+        await window.type("weather", "enter")
+        await window.shows("answer to about the weather")
+
+
 async def test_the_tree_goes_back_to_any_message_and_on_from_there(hilt: Hilt) -> None:
     async with program(hilt, *hilt.script(says("one"), says("two"), says("three"))) as window:
         for word, answer in (("first", "one"), ("second", "two")):
@@ -244,6 +259,21 @@ async def test_the_tree_says_where_one_is_also_after_something_that_is_not_in_it
 
 
 # Reading
+
+
+async def test_making_it_short_leaves_nothing_running_and_the_status_says_how_full_it_is(hilt: Hilt) -> None:
+    numbers = ("one", "two", "three", "four", "five", "six")
+    turns = [says("turnips " * 3000 + number) for number in numbers]
+    async with program(hilt, *hilt.script(*turns, says("we spoke of turnips"))) as window:
+        for number in numbers:
+            window.say(f"say {number}")
+            await window.shows(f"turnips {number}")
+            await window.shows_no("esc to cancel")
+        before = window.app.scene.facts.context
+        window.say("/compact")
+        await window.shows("the conversation so far, in short")
+        await window.shows_no("esc to cancel")
+        assert window.app.scene.facts.context < before
 
 
 async def test_jump_goes_to_the_only_message_that_matches_and_asks_among_several(hilt: Hilt) -> None:

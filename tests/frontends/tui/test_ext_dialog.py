@@ -127,8 +127,10 @@ async def test_a_click_or_the_arrows_choose_one(hilt: Hilt) -> None:
         await window.shows("› alder")
         await window.press("down")
         await window.shows("› beech")
-        row = next(number for number, text in enumerate(window.rows) if "cedar" in text)
-        await window.pilot.click(offset=(6, row))
+        first = next(number for number, text in enumerate(window.rows) if "alder" in text)
+        await window.pilot.click(offset=(6, first))
+        await window.shows("› alder", "/alder")
+        await window.pilot.click(offset=(6, first + 2))
         await window.shows("› cedar", "/cedar")
         await window.press("down")
         assert "› cedar" in window.text

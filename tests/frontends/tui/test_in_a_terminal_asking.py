@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from hilt.frontends.terminal import MARK
 from support.agent import calls, says
 from support.extending import chaos
@@ -126,12 +124,9 @@ def test_shift_tab_changes_when_to_be_asked(hilt: Hilt) -> None:
         terminal.wait_for("asks first")
 
 
-@pytest.mark.parametrize("dialect", ["frames", "jsonrpc"])
-def test_nothing_of_a_folder_runs_before_it_is_trusted_and_it_is_asked_again_when_it_changed(
-    hilt: Hilt, dialect: Any
-) -> None:
+def test_nothing_of_a_folder_runs_before_it_is_trusted_and_it_is_asked_again_when_it_changed(hilt: Hilt) -> None:
     canary = hilt.folder / "canary"
-    made = chaos("brought", "hello", f"touch:{canary}", "ready", dialect=dialect)
+    made = chaos("brought", "hello", f"touch:{canary}", "ready", dialect="jsonrpc")
     folder = made.write(hilt.project / ".hilt" / "extensions")
     with started(hilt, *hilt.script(says("well said"), says("and again")), rows=40) as terminal:
         screen = terminal.wait_for(LISTENS)

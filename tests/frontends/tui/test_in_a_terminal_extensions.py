@@ -87,8 +87,7 @@ def test_everything_that_an_extension_can_show_is_shown_with_its_name(hilt: Hilt
         assert "[gardener]" in screen and "a long story" in screen
         assert "gardener" in next(row for row in rows if "a frost" in row)
         assert any("gardener" in row and "water the beets" not in row for row in rows[-8:-4])  # who wrote that
-        terminal.press("Enter")
-        terminal.wait_for("well said")
+        terminal.press_until("Enter", "well said")  # not at once: the user is to see what it is
         terminal.press("Escape")
         terminal.wait_until_gone("a adds")
         do(
@@ -116,7 +115,7 @@ def test_a_picker_and_a_question_are_answered_or_dismissed_and_always_say_so(hil
         do(terminal, question)
         terminal.wait_for("gardener › asks you")
         answered(terminal, "2")
-        terminal.wait_for("tomorrow")
+        terminal.wait_for('"selected": "tomorrow"')
         do(terminal, picker)
         terminal.wait_for("gardener › Which?")
         answered(terminal, "", "Escape")

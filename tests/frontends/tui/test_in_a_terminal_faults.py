@@ -33,10 +33,8 @@ HOSTILE = [
 ]
 
 
-def _do(ask: Ask) -> Any:
-    import json
-
-    for method, params in json.loads(ask.params["args"]):
+def _show(ask: Ask) -> Any:
+    for method, params in ask.given:
         ask.tell(method, **params)
     return {}
 
@@ -63,9 +61,10 @@ def started(hilt: Hilt, *arguments: str, **more: Any) -> Terminal:
     return Terminal(hilt.command(*arguments), hilt.environment, hilt.project, **more)
 
 
-def made(hilt: Hilt, name: str, answer: Any, dialect: Any) -> Path:
+def made(hilt: Hilt, name: str, answer: Any, dialect: Any, given: Any = None) -> Path:
     command = ("command", {"name": name, "description": "acts", "immediate": True})
-    return offering(name, command, answers={"command/execute": answer}, dialect=dialect).write(hilt.folder)
+    extension = offering(name, command, answers={"command/execute": answer}, given=given, dialect=dialect)
+    return extension.write(hilt.folder)
 
 
 def say(terminal: Terminal, text: str) -> None:
@@ -96,7 +95,7 @@ def test_a_flood_of_everything_leaves_the_conversation_usable_and_the_memory_bou
         say(terminal, "/flood")
         screen = terminal.wait_until(lambda shown: len(re.findall(r"\d{4,}", shown)) > 3, "thousands of each")
         assert screen.count("note ") <= 6 and screen.count("widget ") <= 8  # each has its share of the rows
-        to_the_input(terminal)
+        terminal.press_until("F6", "f6 to use it")  # from panel to panel, and after the last one to the input
         begun = time.monotonic()
         say(terminal, "hello")
         terminal.wait_until(lambda _: "well said" in said(hilt), "it is answered")
@@ -108,18 +107,6 @@ def test_a_flood_of_everything_leaves_the_conversation_usable_and_the_memory_bou
         terminal.wait_for("again to leave")
         terminal.press("C-c")
         terminal.wait_for("left with 0", 10)
-
-
-def to_the_input(terminal: Terminal) -> None:
-    """From panel to panel, and after the last one to the input."""
-    for _ in range(30):
-        terminal.press("F6")
-        try:
-            terminal.wait_for("f6 to use it", 0.3)
-        except AssertionError:
-            continue
-        return
-    raise AssertionError("there is no way out of the panels")
 
 
 def latest(shown: str) -> int:
@@ -176,15 +163,15 @@ def test_a_question_whose_asker_died_is_closed_and_it_is_said_why(hilt: Hilt, di
 @BOTH
 def test_what_is_shown_goes_when_whose_it_is_dies(hilt: Hilt, dialect: Any) -> None:
     # U3
-    extension = made(hilt, "mortal", _do, dialect)
+    shown = [
+        ("showOverlay", {"key": "o", "title": "Above", "content": "over everything"}),
+        ("setWidget", {"key": "w", "placement": "above-input", "content": "beside it"}),
+        ("setStatus", {"key": "s", "text": "below it"}),
+    ]
+    extension = made(hilt, "mortal", _show, dialect, shown)
     with started(hilt, *hilt.script(), "--ext", str(extension), rows=30) as terminal:
         terminal.wait_for("✓ 1 extension")
-        shown = [
-            ("showOverlay", {"key": "o", "title": "Above", "content": "over everything"}),
-            ("setWidget", {"key": "w", "placement": "above-input", "content": "beside it"}),
-            ("setStatus", {"key": "s", "text": "below it"}),
-        ]
-        say(terminal, f"/mortal {json.dumps(shown)}")
+        say(terminal, "/mortal")
         for text in ("over everything", "beside it", "below it"):
             terminal.wait_for(text)
         killed(extension)
@@ -195,24 +182,21 @@ def test_what_is_shown_goes_when_whose_it_is_dies(hilt: Hilt, dialect: Any) -> N
 @BOTH
 def test_hostile_text_is_harmless_wherever_an_extension_can_put_it(hilt: Hilt, dialect: Any) -> None:
     # A19
-    extension = made(hilt, "evil", _do, dialect)
-    script = hilt.script(
-        says("".join(HOSTILE)), calls(("bash", {"command": "printf '\\033]0;owned\\007\\033[2Jwiped'"}))
-    )
-    with started(hilt, *script, "--ext", str(extension), rows=50) as terminal:
+    text = " ".join(HOSTILE)
+    shown = [
+        ("showMessage", {"text": text}),
+        ("notify", {"message": text}),
+        ("setWidget", {"key": "w", "placement": "below-status", "content": text}),
+        ("setStatus", {"key": "s", "text": text}),
+        ("showOverlay", {"key": "o", "title": text, "content": text}),
+        ("panel/open", {"panel_id": "p", "title": text, "lines": HOSTILE, "footer": text}),
+    ]
+    extension = made(hilt, "evil", _show, dialect, shown)
+    with started(hilt, *hilt.script(says(text)), "--ext", str(extension), rows=50) as terminal:
         terminal.wait_for("✓ 1 extension")
-        text = " ".join(HOSTILE)
-        shown = [
-            ("showMessage", {"text": text}),
-            ("notify", {"message": text}),
-            ("setWidget", {"key": "w", "placement": "below-status", "content": text}),
-            ("setStatus", {"key": "s", "text": text}),
-            ("showOverlay", {"key": "o", "title": text, "content": text}),
-            ("panel/open", {"panel_id": "p", "title": text, "lines": HOSTILE, "footer": text}),
-        ]
-        say(terminal, f"/evil {json.dumps(shown)}")
-        screen = terminal.wait_for("wiped")
-        terminal.press("F6")
+        say(terminal, "/evil")
+        terminal.wait_for("f6 to the input")
+        terminal.press_until("F6", "f6 to use it")
         say(terminal, "speak")
         screen = terminal.wait_until(lambda shown: shown.count("wiped") > 4, "all of it")
         assert "◈" not in screen and "\u202e" not in screen

@@ -12,6 +12,7 @@ from support.hilt_process import Hilt, running_with
 from support.offerer import Ask
 from support.offering import offering
 from support.screen import Terminal, needs_tmux
+from support.tty import Tty
 
 pytestmark = needs_tmux
 
@@ -34,12 +35,10 @@ def test_what_is_typed_while_it_starts_is_not_lost(hilt: Hilt) -> None:
 
 
 def test_what_is_sent_in_the_first_moment_waits_for_the_session(hilt: Hilt) -> None:
-    with started(hilt, *hilt.script(says("well said"))) as terminal:
-        terminal.wait_for("starting…")
-        terminal.type("first words")
-        terminal.press("Enter")
-        terminal.wait_for("┃ first words")
-        terminal.wait_for("well said")
+    with Tty(hilt.command(*hilt.script(says("well said"))), hilt.environment, hilt.project) as tty:
+        tty.wait_for("starting…".encode())
+        tty.send(b"first words\r")
+        tty.wait_for(b"well said")
 
 
 def _in_two_pieces(ask: Ask) -> Any:

@@ -18,6 +18,7 @@ from hilt.model import events as happened
 from hilt.model.contributions import Effect, Invocation, ToolOutput
 from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseStart
 from support.agent import Harness, calls, echo, running, says, script, tool
+from support.interface import interface
 
 LOOK = Look.of(DARK)
 
@@ -222,3 +223,14 @@ async def test_the_owner_stands_with_the_words_of_an_extension(tmp_path: Path) -
     async with stage(tmp_path) as it:
         await it.hear(happened.Displayed("gardener", "sow now"))
         assert it.text() == ["[gardener]\nsow now"]
+
+
+async def test_calls_that_run_in_turn_wait_for_it_and_only_their_own_time_counts(
+    tmp_path: Path,
+) -> None:
+    turns = [calls(("bash", {"command": "sleep 1.2"}), ("bash", {"command": "sleep 1.1"})), says("done")]
+    async with interface(tmp_path, turns=turns, mode="yolo") as face:
+        face.say("go")
+        await face.shows("◐ bash sleep 1.2 · running", "○ bash sleep 1.1 · waits its turn")
+        await face.shows("✓ bash sleep 1.2 · done 1.", "◐ bash sleep 1.1 · running", "running bash")
+        await face.shows("✓ bash sleep 1.1 · done 1.")

@@ -17,7 +17,6 @@ LOOK = Look.of(DARK)
 
 def facts(**more: Any) -> Facts:
     usual: dict[str, Any] = {
-        "provider": "p",
         "model": "big-model",
         "mode": "ask",
         "cwd": "/srv/garden",

@@ -51,6 +51,18 @@ async def test_another_directory_is_opened_in_its_place(hilt: Hilt) -> None:
         assert again.dialog is None
 
 
+async def test_a_whole_path_can_be_typed_behind_what_stands_there(hilt: Hilt) -> None:
+    other = hilt.folder / "elsewhere"
+    other.mkdir()
+    async with program(hilt) as window:
+        await window.shows("open a project")
+        await window.type("project", "enter")
+        await window.shows("> ~/")
+        await window.type(str(other), "enter")
+        again = await window.reopened()
+        await again.shows("~/elsewhere", "Ask anything")
+
+
 async def test_a_directory_that_is_none_is_refused_and_it_goes_on(hilt: Hilt) -> None:
     async with program(hilt) as window:
         await window.shows("open a project")

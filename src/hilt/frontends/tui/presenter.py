@@ -91,6 +91,8 @@ class Presenter:
         if self._thought:
             self._thought.tick(self._clock())
         self.shells.tick()
+        if self._scene.activity.since and not self._session.busy:
+            self._rest()  # what ends last may be something that nobody tells of, such as a command's turn
         if self._scene.activity.since or self._scene.waits or before:
             self._scene.mark(Part.ACTIVITY)
         if self._calls or self._thought:
@@ -187,10 +189,7 @@ class Presenter:
             case happened.TurnStarted():
                 self._scene.activity.since = self._scene.activity.since or self._clock()
                 self._doing("waiting for the model")
-            case happened.AssistantStarted():
-                self._close_text()
-                self._streamed = []
-            case happened.AssistantMessageAdded():
+            case happened.AssistantStarted() | happened.AssistantMessageAdded():
                 self._close_text()
                 self._streamed = []
             case happened.AssistantReplaced(text=text, suppressed=suppressed, extension=extension, reason=reason):
@@ -205,11 +204,8 @@ class Presenter:
                     self._scene.mark(Part.TRANSCRIPT)
             case happened.ToolResultAdded():
                 self._ended(event)
-            case happened.PermissionDecided(id=id_, approved=approved, source="user", reason=reason):
-                if asked := self._calls.get(id_):
-                    asked.decided(approved=approved, reason=reason)
-                    if approved:
-                        self._start(asked)
+            case happened.PermissionDecided(id=id_) if id_ in self._calls:
+                self._decided(self._calls[id_], event)
             case happened.Intercepted(id=id_) if id_ in self._calls:
                 self._calls[id_].intercepted(event)
             case happened.Intercepted(outcome="blocked", decisions=decisions) if event.event == "turn_start":
@@ -282,7 +278,18 @@ class Presenter:
             call = self._calls[event.id] = Call(event.id, event.name, self._owner(event.name), by=event.extension)
             self._add(call)
         call.called(event.args, event.invalid)
-        self._start(call)
+        if any(one.state == "running" for one in self._calls.values()):
+            call.queued()  # most tools run one after the other: all are told of at once
+        else:
+            self._start(call)
+        self._scene.mark(Part.TRANSCRIPT)
+
+    def _decided(self, call: Call, event: happened.PermissionDecided) -> None:
+        """Also when nobody was asked, this is the last that happens before it runs."""
+        if event.source == "user":
+            call.decided(approved=event.approved, reason=event.reason)
+        if event.approved:
+            self._start(call)
 
     def _start(self, call: Call) -> None:
         call.start(self._clock())
@@ -332,11 +339,16 @@ class Presenter:
         for call in self._calls.values():
             call.abandoned()
         self._calls.clear()
-        activity = self._scene.activity
-        activity.since, activity.doing, activity.tokens = 0.0, "", 0
-        self._scene.mark(Part.ACTIVITY | Part.TRANSCRIPT)
+        self._rest()
+        self._scene.mark(Part.TRANSCRIPT)
         if self._session.busy:
             self._scene.activity.since = self._clock()
+
+    def _rest(self) -> None:
+        """Nothing runs."""
+        activity = self._scene.activity
+        activity.since, activity.doing, activity.tokens = 0.0, "", 0
+        self._scene.mark(Part.ACTIVITY)
 
     def _close_thought(self) -> None:
         if self._thought:
@@ -367,10 +379,9 @@ class Presenter:
     def _refresh_facts(self) -> None:
         facts, session = self._scene.facts, self._session
         info, permissions = session.active.info, session.parts.permissions
-        facts.provider, facts.model, facts.window = info.provider, info.id, info.context_window
+        facts.model, facts.window = info.id, info.context_window
         facts.mode, facts.step, facts.jail = permissions.mode, permissions.step, session.parts.jail.on
         facts.cwd, facts.branch = session.parts.cwd, branch_of(Path(session.parts.cwd))
-        facts.session = session.parts.log.meta.id
         facts.usage = session.transcript.usage
         facts.context = estimated_tokens(session.transcript.messages)
         facts.extensions = session.extensions.statuses()

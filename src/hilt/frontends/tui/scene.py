@@ -38,14 +38,12 @@ class Part(Flag):
 class Facts:
     """What the status line tells."""
 
-    provider: str = ""
     model: str = ""
     mode: "PermissionMode" = "yolo"
     step: bool = False
     jail: bool = False
     cwd: str = ""
     branch: str = ""
-    session: str = ""
     usage: "Usage | None" = None
     context: int = 0
     """Tokens of the conversation, about."""

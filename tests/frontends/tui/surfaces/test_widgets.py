@@ -98,6 +98,7 @@ async def test_what_an_extension_writes_into_the_input_is_seen_and_told(tmp_path
         tell(face, "snip", "setInputText", text="new \x1b[31mtext\u202e◈")
         await face.shows("snip wrote into the input", "new text")
         assert face.app.editor.text == "new text‹U+202E›‹U+25C8›"
+        await face.until(lambda: face.app.editor.listening)
         await face.press("enter")
         await face.shows_no("wrote into the input")
 

@@ -64,6 +64,8 @@ async def _open(desk: Desk) -> None:
 
 
 def _directory(cwd: str, typed: str) -> Path:
+    if typed.startswith(("~//", "~/~")):  # a whole path, behind what stood there
+        typed = typed.removeprefix("~/")
     folder = (Path(cwd) / Path(typed).expanduser()).resolve()
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a directory", hint="leave, and start hilt in the directory you mean")

@@ -105,6 +105,11 @@ class Editor(Area):
         self._consider()
 
     @property
+    def listening(self) -> bool:
+        """Whether Enter would count now."""
+        return monotonic() - self._dictated[1] >= _DEAF
+
+    @property
     def typing(self) -> float:
         """For how many seconds the user is still taken to be typing."""
         return max(0.0, self._touched + _TYPING - monotonic())

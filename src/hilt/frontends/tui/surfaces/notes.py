@@ -57,6 +57,8 @@ class Notes(Surface):
         """Take them away. False when there were none, or they insist."""
         if self.empty or self.client is None:
             return False
+        self._notes = ()  # at once: what is there when they are drawn next has come again
+        self.redraw()
         self.client.do(self.client.session.notes.clear_all(), "clearing notes")
         return self._patience.takes(self._came)
 

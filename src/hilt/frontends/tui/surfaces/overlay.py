@@ -79,9 +79,11 @@ class Overlays:
         """Close the one on top. False when there is none, or it insists."""
         if not self._overlays:
             return False
-        top = self._overlays[-1]
+        *self._overlays, top = self._overlays  # at once: what is there when this is drawn next has come again
+        latest = max(self._came.values())
+        del self._came[top.extension, top.key]
         self._client.do(_closed(self._client, top), "closing an overlay")
-        return self._patience.takes(self._came[top.extension, top.key])
+        return self._patience.takes(latest)
 
 
 class Box(Widget):

@@ -28,13 +28,16 @@ class Patience:
     what it is for beside."""
 
     def __init__(self) -> None:
-        self._last = float("-inf")
+        self._first = self._last = float("-inf")
+        """When Esc was pressed, of those times that followed each other quickly."""
 
     def takes(self, came: float) -> bool:
-        """Esc closes what came then: is that all it does?"""
-        now, before = asyncio.get_running_loop().time(), self._last
+        """Esc closes something; the latest of its kind came then. Is that all it does?"""
+        now = asyncio.get_running_loop().time()
+        if now - self._last >= _INSISTING:
+            self._first = now
         self._last = now
-        return not (came >= before and now - before < _INSISTING)
+        return came < self._first or now == self._first
 
 
 class Surface(Widget):

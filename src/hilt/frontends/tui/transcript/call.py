@@ -22,10 +22,13 @@ from hilt.frontends.tui.transcript.summary import elapsed, summary
 from hilt.model.content import Args, Image, ResultBlock, text_of
 from hilt.model.events import Intercepted, ToolResultAdded
 
-State = Literal["drafted", "held", "running", "completed", "failed", "blocked", "cancelled", "timed_out", "unknown"]
+State = Literal[
+    "drafted", "queued", "held", "running", "completed", "failed", "blocked", "cancelled", "timed_out", "unknown"
+]
 
 _WORDS: Mapping[State, tuple[str, str]] = {
     "drafted": ("○", "being written"),
+    "queued": ("○", "waits its turn"),
     "held": ("○", "waits for your answer"),
     "running": ("◐", "running"),
     "completed": ("✓", "done"),
@@ -35,7 +38,7 @@ _WORDS: Mapping[State, tuple[str, str]] = {
     "timed_out": ("✗", "timed out"),
     "unknown": ("?", "no result"),
 }
-_OPEN: tuple[State, ...] = ("drafted", "held", "running")
+_OPEN: tuple[State, ...] = ("drafted", "queued", "held", "running")
 _FILES = ("edit", "write")
 _INDENT = 2
 _GLIMPSE = 4
@@ -80,7 +83,12 @@ class Call(Block):
         self.touch()
 
     def start(self, now: float) -> None:
-        self.state, self._since = "running", now
+        self.state, self._since, self._seconds = "running", now, 0.0
+        self.touch()
+
+    def queued(self) -> None:
+        """Another one of the same answer is before it."""
+        self.state = "queued"
         self.touch()
 
     def tick(self, now: float) -> None:
