@@ -419,11 +419,13 @@ async def test_a_model_must_be_named() -> None:
 # Asking the user, and control
 
 
-@pytest.mark.parametrize(("picked", "selected"), [("a", "a"), (None, "")])
-async def test_a_picker_is_answered_also_when_it_is_dismissed(picked: str | None, selected: str) -> None:
+@pytest.mark.parametrize(
+    ("picked", "answer"), [("a", {"selected": "a"}), (None, {"selected": "", "cancelled": True})], ids=["a", "none"]
+)
+async def test_a_picker_is_answered_also_when_it_is_dismissed(picked: str | None, answer: dict[str, Any]) -> None:
     served = Served(World(picked=picked))
     items = [{"id": "a", "label": "A", "desc": "first"}, {"id": "b", "label": "B"}]
-    assert await served.ask("showPicker", {"title": "T", "items": items}) == {"selected": selected}
+    assert await served.ask("showPicker", {"title": "T", "items": items}) == answer
     assert served.world.done == [("pick", "T", (PickerItem("a", "A", "first"), PickerItem("b", "B")), "t")]
 
 

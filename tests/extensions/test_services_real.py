@@ -159,12 +159,13 @@ def test_settings_and_keys_are_read_and_models_listed_switched_and_written(tmp_p
 def test_the_user_is_asked_and_the_dismissal_is_an_answer(tmp_path: Path, way: str) -> None:
     source = "rpc" if way == "client" else "asker"
     with desk(tmp_path, way) as it:
-        for answer, picked in (({"selected": "b"}, "b"), ({"cancelled": True}, "")):
+        dismissed = {"selected": "", "cancelled": True}
+        for answer, told in (({"selected": "b"}, {"selected": "b"}), ({"cancelled": True}, dismissed)):
             asked = it.begin("showPicker", title="T", items=[{"id": "a", "label": "A"}, {"id": "b", "label": "B"}])
             request = it.rpc.event("ui_request")
             assert request["extension"] == source
             it.rpc.send(type="ui_response", id=request["id"], **answer)
-            assert it.told(asked) == {"selected": picked}
+            assert it.told(asked) == told
         asked = it.begin("askUser", prompt="P", choices=["yes", "no"])
         it.rpc.send(type="ui_response", id=it.rpc.event("ui_request")["id"], selected="no")
         assert it.told(asked) == {"selected": "no", "cancelled": False}

@@ -329,6 +329,8 @@ class ShowPicker(Part, frozen=True):
 class ShowPickerResult(Part, frozen=True):
     selected: str
     """The item's id; empty when it was dismissed."""
+    cancelled: bool = False
+    """It was dismissed, or there is nobody who could pick. Sent only then: the reference has no word for it."""
 
 
 class AskUser(Part, frozen=True):

@@ -10,7 +10,8 @@ from hilt.wire.jsonrpc_types import Empty
 
 async def show_picker(backing: Backing, params: ShowPicker, asker: Asker) -> ShowPickerResult:
     items = tuple(PickerItem(item.id, item.label, item.desc) for item in params.items)
-    return ShowPickerResult(await backing.facilities.dialogs.pick(params.title, items, asker.name) or "")
+    picked = await backing.facilities.dialogs.pick(params.title, items, asker.name)
+    return ShowPickerResult(picked or "", cancelled=picked is None)
 
 
 async def ask_user(backing: Backing, params: AskUser, asker: Asker) -> AskUserResult:

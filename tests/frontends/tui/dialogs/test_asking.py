@@ -76,7 +76,7 @@ async def test_what_is_dismissed_is_answered_too(tmp_path: Path, dialect: Dialec
         await face.answer(key)
         await face.shows("Really?")
         await face.answer(key)
-        assert await heard(face, "nosy", 2) == [{"selected": ""}, {"selected": "", "cancelled": True}]
+        assert await heard(face, "nosy", 2) == [{"selected": "", "cancelled": True}] * 2
         await face.until(lambda: face.dialog is None)
         assert face.app.is_running
 
@@ -173,7 +173,7 @@ async def test_nobody_waits_for_an_answer_when_the_interface_ends(tmp_path: Path
     async with interface(tmp_path, asker("nosy", ASK, PICK)) as face:
         await face.shows("1 of 2")
         face.app.exit()
-    assert results(tmp_path, "nosy") == [{"selected": "", "cancelled": True}, {"selected": ""}]
+    assert results(tmp_path, "nosy") == [{"selected": "", "cancelled": True}] * 2
 
 
 async def test_texts_of_an_extension_are_harmless_and_no_markup(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ async def log_in(desk: Desk, args: str = "") -> None:
     if not key:
         return
     desk.tell(f"trying the key for {account.label}…")
-    desk.tell(await desk.keeping.accounts.log_in(name, key), "success")
+    desk.tell(await desk.keeping.accounts.log_in(name, key))
     here = desk.session.active.info
     if here.provider == name:
         await desk.session.apply((SwitchModel(here.id),), "hilt")  # what answers now has the key from before
