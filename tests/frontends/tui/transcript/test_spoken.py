@@ -138,8 +138,8 @@ def test_a_hint_is_set_apart() -> None:
 
 def test_what_a_command_displays_is_kept_as_it_is_with_its_colours() -> None:
     told = Told("shown", "  two  spaces\n\x1b[31mred\x1b[0m\n\x1b[2J\x1b]0;x\x07end", "todo")
-    assert rows(told) == ["[todo]", "  two  spaces", "red", "end"]
-    red = next(iter(told.rows(40, LOOK)[2])).style
+    assert rows(told) == ["[todo]", "▏   two  spaces", "▏ red", "▏ end"], "each row has the rail of its owner"
+    red = list(told.rows(40, LOOK)[2])[1].style
     assert red
     assert red.color
     assert red.color.number == 1

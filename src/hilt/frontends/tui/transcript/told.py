@@ -13,6 +13,7 @@ from hilt.frontends.tui.transcript.blocks import Block, Grown
 from hilt.frontends.tui.transcript.copying import DECORATION
 from hilt.frontends.tui.transcript.excerpt import MOST, beginning, behind, more
 
+_RAIL = "▏ "
 _MARKS = {"info": "·", "success": "✓", "warn": "!", "error": "✗"}
 
 
@@ -31,8 +32,11 @@ class Told(Block):
     def rows(self, width: int, look: Look) -> Sequence[Strip]:
         badge = wrap([(f"[{clean(self.owner)}]", look.badge)], width) if self.owner else []
         if self.level == "shown":
-            text, hidden = beginning(self.text, width, look.text, MOST, coloured)
-            return [*badge, *text, *more(hidden, width, look, folded=False)]
+            # Every row of an extension's: its name may have scrolled away, and what it draws could look like ours.
+            rail = _RAIL if self.owner else ""
+            text, hidden = beginning(self.text, max(width - len(rail), 1), look.text, MOST, coloured)
+            rows = behind(rail, text, look.badge) if rail else text
+            return [*badge, *rows, *more(hidden, width, look, folded=False)]
         styles = {"success": look.success, "warn": look.warn, "error": look.error}
         style, mark = styles.get(self.level, look.dim), _MARKS.get(self.level, "·")
         room = max(width - 2, 1)
