@@ -45,14 +45,3 @@ def test_a_signal_ends_it_though_nobody_reads(hilt: Hilt, number: signal.Signals
         assert tty.settings() == tty.before
         tty.wait()
         assert tty.changed_modes() == {}
-
-
-def test_once_the_terminal_reads_again_everything_is_there(hilt: Hilt) -> None:
-    with unread(hilt) as tty:
-        let_it_draw(hilt, tty)
-        before = len(tty.output)
-        tty.wait_for(b"the end of it")
-        unread_until_then = len(tty.output) - before
-        assert unread_until_then < 1_000_000, "what nobody would have seen was left out"
-        tty.output = tty.output[before:]
-        tty.wait_for(b"sk anything")  # which was there all the time: all is drawn anew
