@@ -277,7 +277,7 @@ def test_hostile_settings_skills_and_instructions_are_only_told(hilt: AtTerminal
         ["-p", "x", "--session", EVIL],
         ["-p", "x", "--tools", EVIL],
         [f"--{EVIL}"],
-        [EVIL],
+        ["".join(EVIL.split())],
         ["rpc", EVIL],
         ["sessions", EVIL],
         ["sessions", "show", EVIL],

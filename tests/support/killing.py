@@ -19,6 +19,7 @@ from hilt.frontends.encode import message_json
 from hilt.model.conversation import Message, pair_calls
 from hilt.model.stream import ModelRequest
 from hilt.sessions.log import SessionLog
+from hilt.sessions.store import summarize
 from support.agent import MODEL, check_pairs
 
 DEADLINE = 20.0
@@ -115,7 +116,8 @@ class Place:
 
     def session(self) -> Path | None:
         """The one session of this place, or None before there is any."""
-        found = list((self.home / "sessions").glob("*/*.jsonl"))
+        files = (self.home / "sessions").glob("*/*.jsonl")
+        found = [path for path in files if summarize(path)]  # killed before its first record, it is none yet
         assert len(found) <= 1, found
         return found[0] if found else None
 

@@ -38,6 +38,8 @@ def run(argv: list[str]) -> int:
         return _rpc(options)
     if options.prompt[:1] and options.prompt[0] in VERBS:
         raise UsageError(f"the verb comes first: hilt {options.prompt[0]} …", hint="then its own flags")
+    if options.prompt and options.prompt[0].startswith("-") and "--" not in argv:
+        raise UsageError(f"there is no flag {options.prompt[0]!r}", hint="behind `--` it is taken for words")
     if len(options.prompt) == 1 and not any(letter.isspace() for letter in options.prompt[0]):
         raise UsageError(f'there is no verb "{options.prompt[0]}"', hint=_FACES)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hilt.cli.explain import admit
 from hilt.cli.home import Home
 from hilt.errors import ConfigError
+from hilt.frontends.terminal import clean
 
 if TYPE_CHECKING:
     from hilt.cli.faces import Interrupts
@@ -80,7 +81,7 @@ def _say_goodbye(ending: "Ending") -> None:
         admit("the interface failed", ending.fault)
     try:
         if ending.session:
-            sys.stdout.write(f"to go on with this session: hilt --session {ending.session}\n")
+            sys.stdout.write(clean(f"to go on with this session: hilt --session {ending.session}\n"))
             sys.stdout.flush()
     except OSError:
         pass  # the terminal is gone

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.events import Paste
 
+from hilt.frontends.tui.app import HiltApp
 from hilt.frontends.tui.editor import paste
 from hilt.frontends.tui.editor.paste import cleaned, dropped
 from support.input_box import Typing, input_box
@@ -186,3 +187,15 @@ def test_cleaning_in_lines_is_cleaning_at_once(text: str) -> None:
         assert cleaned(text) == whole
     finally:
         paste._SLICE = before
+
+
+async def test_hostile_words_of_the_command_line_stand_harmless_in_the_input() -> None:
+    hostile = "\x1b]52;c;aGk=\x07\x9b31m\x1b[2J one \u202etwo\r\x00three"
+    app = HiltApp(typed=hostile)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert not {letter for letter in app.editor.text if letter < " " or "\x7f" <= letter < "\xa0"} - {"\n"}
+        rows = app.screen._compositor.render_strips()
+        shown = "".join(segment.text for row in rows for segment in row)
+        assert "one" in shown and "three" in shown
+        assert not {letter for letter in shown if letter < " " or "\x7f" <= letter < "\xa0" or letter == "\u202e"}
