@@ -25,6 +25,13 @@ def talked(terminal: Terminal) -> str:
     return terminal.wait_for("second")
 
 
+def test_the_size_is_that_of_the_window_whatever_the_environment_says(hilt: Hilt) -> None:
+    with started(hilt, *hilt.script(says(SAID)), env=("COLUMNS=80", "LINES=24")) as terminal:
+        assert WIDE in talked(terminal)
+        terminal.resize(40, 24)
+        terminal.wait_until(lambda screen: WIDE in " ".join(screen.split()) and WIDE not in screen, "it fits")
+
+
 def test_it_reads_well_at_80_and_at_40_columns_and_survives_every_size_between(hilt: Hilt) -> None:
     script = hilt.script(calls(("bash", {"command": "echo " + "word " * 30})), says(SAID))
     with started(hilt, *script) as terminal:

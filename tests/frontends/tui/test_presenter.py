@@ -222,7 +222,7 @@ async def test_a_summary_stands_for_what_it_replaced(tmp_path: Path) -> None:
 async def test_the_owner_stands_with_the_words_of_an_extension(tmp_path: Path) -> None:
     async with stage(tmp_path) as it:
         await it.hear(happened.Displayed("gardener", "sow now"))
-        assert it.text() == ["[gardener]\nsow now"]
+        assert it.text() == ["[gardener]\n▏ sow now"]
 
 
 async def test_calls_that_run_in_turn_wait_for_it_and_only_their_own_time_counts(

@@ -37,6 +37,14 @@ class Terminal(linux_driver.LinuxDriver):
         self._went_on = False
         """Since it was last suspended."""
 
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """As it is now. The parent class believes COLUMNS and LINES first, which do not change with the window."""
+        try:
+            columns, rows = os.get_terminal_size(self.fileno)
+        except OSError:
+            columns, rows = 0, 0
+        return (columns, rows) if columns and rows else super()._get_terminal_size()
+
     def run_input_thread(self) -> None:
         """Hand on what is typed, with a keyboard of our own; what is no UTF-8 is typed as signs that say so."""
         keyboard, decode = Keyboard(), getincrementaldecoder("utf-8")("replace").decode
