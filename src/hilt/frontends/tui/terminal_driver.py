@@ -36,6 +36,8 @@ class Terminal(linux_driver.LinuxDriver):
         self._file = sys.__stdout__
         self._went_on = False
         """Since it was last suspended."""
+        self._left = False
+        """What gives the terminal back is on its way."""
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """As it is now. The parent class believes COLUMNS and LINES first, which do not change with the window."""
@@ -65,6 +67,7 @@ class Terminal(linux_driver.LinuxDriver):
                     self.process_message(event)
 
     def start_application_mode(self) -> None:
+        self._left = False
         super().start_application_mode()  # type: ignore[no-untyped-call]  # it has no annotation
         if isinstance(self._writer_thread, Writer):
             self._writer_thread.caught_up = lambda: self._app.call_later(self._app.refresh, layout=True)
@@ -74,6 +77,7 @@ class Terminal(linux_driver.LinuxDriver):
             self.write(_PIXELS_OFF)  # the parent class turns it on and leaves it so
             self._mouse_pixels = False
         super().stop_application_mode()
+        self._left = True
 
     def close(self) -> None:
         if isinstance(self._writer_thread, Writer) and not self._writer_thread.finished(_PATIENCE):
@@ -103,6 +107,8 @@ class Terminal(linux_driver.LinuxDriver):
         """At once, whatever is on its way: what nobody has read yet is thrown away."""
         if self.attrs_before is None or self._file is None:
             return
+        if self._left and isinstance(self._writer_thread, Writer) and self._writer_thread.finished(_PATIENCE):
+            return  # it has been: done twice, it would take away what was there before us
         try:
             termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
             termios.tcflush(self._file.fileno(), termios.TCOFLUSH)
