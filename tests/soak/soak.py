@@ -35,6 +35,8 @@ from soak.looking import Sample, children, command_line, longest_life, look, ris
 from support.extending import Made, chaos
 from support.killing import Ended, Said, recorded
 
+STILL = 3
+"""Looks in a row with as many descriptors, until the first of a life counts."""
 PR_SET_CHILD_SUBREAPER = 36
 LONGEST_ZOMBIE = 1.5
 """A second, and the half of one that may pass before it is seen at all."""
@@ -260,15 +262,16 @@ class Soak:
         """Let everything come to an end, and see that nothing has added up."""
         with self.calm:
             self.settle()
-            # The calmest look at this life: the first may have come while something was being opened or closed.
-            looks = [sample for sample in self.idle if sample.life == self.life]
-            first = min(looks, key=lambda sample: sample.fds, default=None)
+            first = next((sample for sample in self.idle if sample.life == self.life), None)
             deadline = time.monotonic() + DEADLINE / 2
+            alike, before = 0, -1
             while True:
                 sample = look(self.client.process.pid, self.turns, self.life, self.home / "logs")
                 daemons = sum("sleep" in command_line(pid) for pid, _, _ in children(self.client.process.pid))
                 calm = sample.children - daemons == len(self.names) and not sample.zombies
-                if calm and (first is None or sample.fds <= first.fds):
+                alike, before = (alike + 1 if sample.fds == before else 1), sample.fds
+                # What all others are compared with must not be seen while something is being opened or closed.
+                if calm and (alike >= STILL if first is None else sample.fds == first.fds):
                     break
                 if time.monotonic() > deadline:
                     at_first = first.fds if first else "-"
