@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,8 @@ class World:
 
     def end_left(self) -> None:
         for pid in self.left():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may end by itself between the look and the kill
+                os.kill(pid, signal.SIGKILL)
 
     def exists(self, name: str) -> bool:
         return os.path.exists(self.known[name])
