@@ -8,8 +8,10 @@ the output, which a background process may keep open for hours.
 import asyncio
 import math
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -142,6 +144,7 @@ class Job:
 
     def _environment(self) -> dict[str, str]:
         environment = {**os.environ, **self._command.environment, "AI_AGENT": "hilt", "AGENT": "hilt", "HILT": "1"}
+        environment["PATH"] = _with_hilt(environment.get("PATH", os.defpath))
         return mark(environment, self._marker)
 
     async def _until_over(self, child: "subprocess.Popen[bytes]") -> Ending:
@@ -281,3 +284,14 @@ def _reap(child: "subprocess.Popen[bytes]") -> None:
         child.wait(_REAPING)
     except subprocess.TimeoutExpired:
         pass  # stuck in the kernel; nothing more can be done about it from here
+
+
+def _with_hilt(path: str) -> str:
+    """`hilt` is at hand also when it was started by its full name: its own skill tells the model to run it.
+
+    It comes last, so that it takes nobody's place.
+    """
+    place = os.path.dirname(sys.executable)  # noqa: PTH120 - a path of the system's, taken as it is
+    if shutil.which("hilt", path=path) or not os.access(os.path.join(place, "hilt"), os.X_OK):  # noqa: PTH118
+        return path
+    return f"{path}{os.pathsep}{place}"
