@@ -1,0 +1,7 @@
+module bus-pong
+
+go 1.22
+
+require hilt-sdk v0.0.0
+
+replace hilt-sdk => ../../../sdks/go
