@@ -1,8 +1,12 @@
 """The one place where what a command or an extension asks for is done."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
 
+from hilt.agent.activation import Activation
+from hilt.agent.notes import Notes
+from hilt.agent.panels import Panels
+from hilt.agent.screen import Screen
 from hilt.agent.words import SELF
 from hilt.model.actions import (
     Abort,
@@ -86,7 +90,7 @@ async def apply(session: "Session", actions: Iterable[Action], source: str, by: 
             case Noop():
                 pass
             case OpenPanel() | RenderPanel() | ClosePanel() | Notify() | ClearNotes() | Settle() | Revive():
-                await _show(session, action, source)
+                await show(session, action, source)
             case SetWidget() | ShowOverlay() | CloseOverlay() | SetStatus() | AttachImage() | DetachImage():
                 await session.screen.do(action, source)
             case Quit():
@@ -101,28 +105,35 @@ async def apply(session: "Session", actions: Iterable[Action], source: str, by: 
                 assert_never(action)
 
 
-async def _show(
-    session: "Session",
-    action: OpenPanel | RenderPanel | ClosePanel | Notify | ClearNotes | Settle | Revive,
-    source: str,
+class Stage(Protocol):
+    """Where extensions show things."""
+
+    panels: Panels
+    notes: Notes
+    screen: Screen
+    activation: Activation
+
+
+async def show(
+    stage: Stage, action: OpenPanel | RenderPanel | ClosePanel | Notify | ClearNotes | Settle | Revive, source: str
 ) -> None:
     match action:
         case OpenPanel(open_panel=panel):
-            await session.panels.show(source, panel)
+            await stage.panels.show(source, panel)
         case RenderPanel(panel=panel):
-            await session.panels.render(source, panel)
+            await stage.panels.render(source, panel)
         case ClosePanel(panel_id=panel_id):
-            await session.panels.close_own(source, panel_id)
+            await stage.panels.close_own(source, panel_id)
         case Notify(level=level, message=message):
-            await session.notes.add(Note(source, level, message))
+            await stage.notes.add(Note(source, level, message))
         case ClearNotes():
-            await session.notes.clear(source)
+            await stage.notes.clear(source)
         case Settle(reason=reason):
-            await session.panels.bereave(source, reason)
-            await session.screen.bereave(source)
-            session.activation.bereave(source)
+            await stage.panels.bereave(source, reason)
+            await stage.screen.bereave(source)
+            stage.activation.bereave(source)
         case Revive():
-            await session.panels.revive(source)
+            await stage.panels.revive(source)
 
 
 async def _tool_prompt(session: "Session", action: ToolPrompt, source: str, by: str) -> None:

@@ -26,6 +26,7 @@ from hilt.model.events import Event, PermissionDecided, ToolProgressed, ToolStat
 from hilt.model.ports import Extensions, PermissionRequest
 from hilt.model.verdicts import Question
 from hilt.registry.registry import Registry
+from hilt.sessions.records import NoteRecord
 
 log = logging.getLogger(__name__)
 
@@ -218,10 +219,11 @@ async def _permitted(call: ToolCall, tool: Tool, ruling: Ruling, desk: Desk) -> 
 
 
 async def _permission(request: PermissionRequest, desk: Desk) -> Decision:
+    """On record before it is told. What the mode alone allows was never a question, and is not."""
     decision = await desk.permissions.decide(request)
-    await desk.emit(
-        PermissionDecided(request.call_id, request.tool, decision.approved, decision.source, decision.reason)
-    )
+    decided = PermissionDecided(request.call_id, request.tool, decision.approved, decision.source, decision.reason)
+    desk.bench.journal.append(NoteRecord("permission", decided))
+    await desk.emit(decided)
     return decision
 
 

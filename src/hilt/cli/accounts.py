@@ -3,10 +3,10 @@
 import asyncio
 
 from hilt.cli.config import load_config
-from hilt.cli.home import Home
 from hilt.errors import AuthError, ProviderError, UsageError
 from hilt.frontends.terminal import clean
 from hilt.frontends.tui.commands.desk import Account
+from hilt.home import Home
 from hilt.model.masking import Mask
 from hilt.providers.credentials import Credentials
 from hilt.providers.vendors import LOCAL, PROVIDERS, canonical

@@ -1,12 +1,13 @@
 """`config.toml`: the user's standing choices. Flags win over it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from hilt.agent.retry import RetryPolicy
 from hilt.errors import ConfigError
+from hilt.home import SETTINGS_HINT, read_settings
 from hilt.model.actions import PermissionMode
 from hilt.model.models import Reasoning
 from hilt.model.verdicts import OnFailure
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 PROJECT_CONFIG = ".hilt/config.toml"
 """What a project may ask for, in its directory; see `narrowing`."""
-_HINT = "docs/reference/configuration.md lists what may stand there"
 
 
 class Retry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,24 +68,6 @@ def load_config(path: Path) -> Config:
     return checked(path, read_settings(path))
 
 
-def read_settings(path: Path) -> dict[str, Any]:
-    """All that the file says, as it says it; nothing when there is none. Raises `ConfigError`."""
-    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
-        raise ConfigError(f"{path}: it is not a regular file", hint="put a file there, or remove it")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    import tomllib  # 4 ms, and most people have no config file
-
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}", hint=_HINT) from error
-
-
 def checked(path: Path, settings: dict[str, Any]) -> Config:
     """What was read of the file, if it may stand there. Raises `ConfigError`."""
     try:
@@ -93,7 +75,7 @@ def checked(path: Path, settings: dict[str, Any]) -> Config:
         if config.extensions:
             config = msgspec.structs.replace(config, extensions=_choices(config.extensions))
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {error}", hint=_HINT) from error
+        raise ConfigError(f"{path}: {error}", hint=SETTINGS_HINT) from error
     if config.base_url and not config.provider:
         raise ConfigError(
             f"{path}: base_url without provider",
@@ -108,10 +90,6 @@ def checked(path: Path, settings: dict[str, Any]) -> Config:
 
 
 def _choices(extensions: dict[str, Any]) -> "dict[str, Choices]":
-    from hilt.packages.choices import Choices  # 4 ms, and few have any
+    from hilt.packages.choices import choices_in  # 4 ms, and few have any
 
-    # In an object of the same name, so that a complaint names the whole way to what is wrong.
-    named: dict[str, dict[str, Choices]] = msgspec.convert(
-        {"extensions": extensions}, dict[Literal["extensions"], dict[str, Choices]]
-    )
-    return named["extensions"]
+    return choices_in(extensions)

@@ -20,8 +20,8 @@ def admit(what: str, error: BaseException) -> None:
     import logging
 
     if not logging.getLogger().handlers:  # it failed before there was a log, or in a verb that needs none
-        from hilt.cli.home import Home
         from hilt.cli.logfile import log_to
+        from hilt.home import Home
         from hilt.model.masking import Mask
 
         log_to(Home.find().log, Mask())

@@ -31,6 +31,8 @@ def run(argv: list[str]) -> int:
 
         return models.run(["models", *(["--json"] if options.json else [])])
     options.ext = [str(Path(path).expanduser().absolute()) for path in options.ext]  # before the directory changes
+    if trace := options.trace or os.environ.get("HILT_TRACE", ""):
+        options.trace = str(Path(trace).expanduser().absolute())
     _enter(options.cwd)
     if options.print_ or options.json:
         return _one_shot(options)
@@ -49,7 +51,7 @@ def run(argv: list[str]) -> int:
 
 def _enter(cwd: str) -> None:
     if not cwd:
-        from hilt.cli.home import working_directory
+        from hilt.home import working_directory
 
         working_directory()
         return
@@ -73,8 +75,8 @@ def _prompt(words: list[str]) -> str:
 def _one_shot(options: argparse.Namespace) -> int:
     prompt = _prompt(options.prompt)
     if options.resume:
-        from hilt.cli.home import Home
         from hilt.cli.opening import pick
+        from hilt.home import Home
         from hilt.sessions.store import SessionStore
 
         options.session = str(pick(SessionStore(Home.find().sessions), Path.cwd()))

@@ -8,10 +8,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from hilt.cli.config import PROJECT_CONFIG, Config, load_config
-from hilt.cli.home import Home
 from hilt.cli.logfile import log_to
 from hilt.errors import ConfigError
 from hilt.frontends.terminal import clean, hanging
+from hilt.home import Home
 from hilt.model.masking import Mask
 from hilt.providers.catalogue import Catalogue
 from hilt.providers.credentials import Credentials

@@ -4,9 +4,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from hilt.cli.flags import Parser
-from hilt.cli.home import Home
 from hilt.errors import AuthError, ProviderError, UsageError
 from hilt.frontends.terminal import clean, hanging
+from hilt.home import Home
 from hilt.model.masking import Mask
 
 if TYPE_CHECKING:

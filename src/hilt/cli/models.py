@@ -4,8 +4,8 @@ import sys
 from typing import Any
 
 from hilt.cli.flags import Parser
-from hilt.cli.home import Home
 from hilt.frontends.terminal import clean, json_for_stdout
+from hilt.home import Home
 from hilt.model.models import ModelInfo
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from hilt.cli.flags import Parser
-from hilt.cli.home import Home, working_directory
 from hilt.errors import UsageError
 from hilt.frontends.encode import json_line, message_json, usage_json
 from hilt.frontends.terminal import clean, hanging, json_for_stdout, one_line
+from hilt.home import Home, working_directory
 from hilt.model.content import Text, ToolCall, text_of
 from hilt.model.conversation import AssistantMessage, Message, ToolMessage, UserMessage
 from hilt.sessions import portable

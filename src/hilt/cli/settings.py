@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from hilt.cli.config import Config, checked, read_settings
-from hilt.cli.home import Home
+from hilt.cli.config import Config, checked
 from hilt.errors import UsageError
+from hilt.home import Home, read_settings
 from hilt.packages.members import read_file, shown
 
 _SECRET = ("key", "token", "secret", "password", "credential", "auth")

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from hilt.cli.explain import admit
-from hilt.cli.home import Home
 from hilt.errors import ConfigError
 from hilt.frontends.terminal import clean
+from hilt.home import Home
 
 if TYPE_CHECKING:
     from hilt.cli.faces import Interrupts

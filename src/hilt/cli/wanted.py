@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hilt.cli.home import Home
+from hilt.home import Home
 
 if TYPE_CHECKING:
     from hilt.packages.choices import Choices
@@ -35,7 +35,7 @@ class Wanted(Struct, frozen=True):
         return bool(self.flags) or (not self.only_flags and there)
 
     def finder(self) -> "Finder":
-        from hilt.packages.finder import Finder
+        from hilt.packages.finder import ONLY, Finder
         from hilt.packages.trust.screening import Gate
         from hilt.packages.trust.store import TrustStore
 
@@ -50,4 +50,9 @@ class Wanted(Struct, frozen=True):
             choices=self.choices,
             lock=self.home.lock,
             gate=Gate(TrustStore(self.home.trust), self.cwd, self.home.trusted, path, self.trust),
+            only=_names(os.environ[ONLY]) if ONLY in os.environ else None,
         )
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for each in text.split(",") if (name := each.strip()))

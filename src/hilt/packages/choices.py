@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+import msgspec
 from msgspec import Meta, Struct
 
 from hilt.packages.manifest import Limits, Manifest, SandboxLevel
@@ -43,6 +44,15 @@ class Choices(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NONE = Choices()
+
+
+def choices_in(extensions: dict[str, Any]) -> dict[str, Choices]:
+    """What the table of this name in the user's file says, by extension. Raises `msgspec.ValidationError`."""
+    # In an object of the same name, so that a complaint names the whole way to what is wrong.
+    named: dict[str, dict[str, Choices]] = msgspec.convert(
+        {"extensions": extensions}, dict[Literal["extensions"], dict[str, Choices]]
+    )
+    return named["extensions"]
 
 
 def permissions_of(manifest: Manifest, choices: Choices, *, consented: bool = False) -> Permissions:

@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 from hilt.cli.config import PROJECT_CONFIG, Config, load_config
-from hilt.cli.home import Home, working_directory
 from hilt.cli.narrowing import narrowed
 from hilt.cli.wanted import Wanted
 from hilt.errors import UsageError
 from hilt.frontends.terminal import clean, hanging
+from hilt.home import Home, working_directory
 from hilt.packages.discovery import PROJECT, Discovery, Found, Untrusted
 from hilt.packages.finder import Finder
 from hilt.packages.install.lock import Entry, Lock

@@ -1,10 +1,16 @@
-"""Where things live: `HILT_HOME`, or the platform's state directory."""
+"""Where things live, `HILT_HOME` or the platform's state directory, and what the user's own file there says.
+
+What may stand in that file is for whoever reads it: `cli.config`, and `packages.choices` for extensions.
+"""
 
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from hilt.errors import ConfigError, UsageError
+
+SETTINGS_HINT = "docs/reference/configuration.md lists what may stand there"
 
 
 def working_directory() -> Path:
@@ -121,3 +127,21 @@ class Home:
             raise ConfigError(
                 f"{self.root} cannot be made: {error.strerror}", hint="set HILT_HOME to a directory of your own"
             ) from error
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """All that the file says, as it says it; nothing when there is none. Raises `ConfigError`."""
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+        raise ConfigError(f"{path}: it is not a regular file", hint="put a file there, or remove it")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    import tomllib  # 4 ms, and most people have no config file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}", hint=SETTINGS_HINT) from error
