@@ -67,6 +67,17 @@ def find_each(programs: Sequence[tuple[int, str]]) -> list[list[Process]]:
     return found
 
 
+def family(leader: int) -> list[Process]:
+    """The leader, its process group and all their descendants; those that strayed further are not found."""
+    everyone = {process.pid: process for process in _everyone()}
+    children: dict[int, list[int]] = {}
+    for process in everyone.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    ours = {pid for pid, process in everyone.items() if leader in (pid, process.group)}
+    _add_descendants(ours, children)
+    return [everyone[pid] for pid in ours]
+
+
 def in_group(group: int) -> list[Process]:
     """The living processes of one process group. Blocks like `find`, but for half the time."""
     return [process for process in _everyone() if process.group == group]

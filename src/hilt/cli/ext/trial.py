@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hilt.cli.ext.agreeing import progress
 from hilt.cli.ext.listing import Row
+from hilt.cli.ext.picking import Only
 from hilt.cli.ext.site import Site
 from hilt.errors import PackageError, UsageError
 from hilt.extensions.agent import House, Places, Surroundings
@@ -18,7 +19,7 @@ from hilt.model.content import Args
 from hilt.model.contributions import ToolOutput
 from hilt.model.events import Event, Noticed
 from hilt.model.extensions import ExtensionStatus
-from hilt.packages.discovery import Discovery, Found
+from hilt.packages.discovery import Found
 from hilt.packages.finder import Finder
 from hilt.packages.sightings import remember
 from hilt.providers.vendors import KEYS
@@ -84,20 +85,11 @@ async def _try(site: Site, places: Places, finder: Finder, found: Found) -> Tria
     nobody = _Nobody()
     surroundings, memory = Surroundings("", "", str(site.cwd)), Memory(site.home.descriptions)
     house = House(nobody, started, places, surroundings, lambda: "trial", attended=False, memory=memory, keys=KEYS)
-    host = ExtensionHost(_Only(found, finder), house, Registry(), settling=_PATIENCE)
+    host = ExtensionHost(Only(found, finder), house, Registry(), settling=_PATIENCE)
     async with host.running():
         await host.settled()
         [status] = host.statuses()
     return Trial(status, tuple(nobody.notices))
-
-
-class _Only:
-    def __init__(self, found: Found, finder: Finder) -> None:
-        self._found = found
-        self.again = finder.again
-
-    def all(self) -> Discovery:
-        return Discovery((self._found,), (), ())
 
 
 class _Nobody:
