@@ -5,9 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SITE_READY := $(VENV)/.site-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench soak pictures clean
+.PHONY: help run test check format bench soak pictures docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,14 +32,20 @@ format: $(READY) ## format the code and fix what can be fixed
 bench: $(READY) ## measure, as ratios against a baseline of the same run
 	@$(BIN)/python benchmarks/run.py
 
-soak: $(READY) ## a day of use in a quarter of an hour; SOAK="--minutes 2" for less
+soak: $(READY) ## a day of use in a quarter of an hour; SOAK="--minutes 2" for less. Then what is tried at random, at length
 	@PYTHONPATH=tests $(BIN)/python -m soak.soak $(SOAK)
+	@HILT_PROPERTIES=1000 $(BIN)/pytest --timeout 900 -m hypothesis
+	@HILT_MODEL_EXAMPLES=300 HILT_KILL_ROUNDS=200 HILT_KILL_SEED=$$$$ HILT_LEAK_ROUNDS=15 HILT_DAMAGE_RECORDS=50 \
+		$(BIN)/pytest --timeout 900 tests/extensions/test_model.py tests/extensions/test_leaks.py tests/agent/test_killed.py tests/sessions
 
 pictures: $(READY) ## draw the pictures in docs/pictures anew, from the program itself
 	@PYTHONPATH=tests $(BIN)/python scripts/draw_pictures.py
 
+docs: $(SITE_READY) ## build the documentation as a site in site/; a link that leads nowhere fails
+	@$(BIN)/python scripts/build_site.py
+
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site build/docs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # An install from an earlier Python or an earlier list of dependencies is made anew.
 $(READY): pyproject.toml
@@ -48,4 +55,9 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+# What only the site needs is fetched when it is first built.
+$(SITE_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	@touch $@

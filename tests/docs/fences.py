@@ -1,7 +1,8 @@
 """The documents, and the fenced blocks and links in them.
 
 A block is run or checked by its language. An HTML comment on the line before the fence changes that:
-`<!-- not run: reason -->` leaves it unrun, `<!-- file: NAME -->` saves it for the blocks that follow.
+`<!-- not run: reason -->` leaves it unrun, `<!-- file: NAME -->` saves it for the blocks that follow, and
+`<!-- needs: PROGRAM -->` runs it where that program is.
 """
 
 import re
@@ -15,8 +16,19 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
+LINKED = [
+    *DOCUMENTS,
+    *(
+        page
+        for place in ("examples", "spec", "sdks")
+        for page in sorted((ROOT / place).rglob("README.md"))
+        if "node_modules" not in page.parts
+    ),
+]
+"""All that is linked to and fro, also what is not run here."""
+
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[^`]*)$")
-_COMMENT = re.compile(r"^ *<!-- *(?P<kind>not run|file): *(?P<value>.*?) *-->$")
+_COMMENT = re.compile(r"^ *<!-- *(?P<kind>not run|file|needs): *(?P<value>.*?) *-->$")
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(?P<title>.*)$")
 
@@ -31,6 +43,8 @@ class Fence:
     not_run: str | None = None
     """The reason, when it is marked."""
     saved_as: str = ""
+    needs: str = ""
+    """A program without which it is not run."""
 
     @property
     def where(self) -> str:
@@ -66,6 +80,7 @@ def fences_in(file: Path, text: str) -> Iterator[Fence]:
             "".join(line + "\n" for line in body),
             value if kind == "not run" else None,
             value if kind == "file" else "",
+            value if kind == "needs" else "",
         )
 
 

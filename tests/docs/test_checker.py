@@ -90,11 +90,16 @@ pip
   ```python
   x = 1
   ```
+<!-- needs: go -->
+```sh
+go version
+```
 """
-    first, second, third = fences_in(Path("a.md"), text)
+    first, second, third, fourth = fences_in(Path("a.md"), text)
     assert (first.line, first.language, first.text, first.not_run) == (3, "sh", "true\n", None)
     assert (second.line, second.not_run) == (8, "installs")
     assert (third.line, third.saved_as, third.text) == (12, "a.py", "x = 1\n")
+    assert (fourth.needs, fourth.saved_as, fourth.not_run) == ("go", "", None)
 
 
 def test_a_fence_that_is_never_closed_is_reported_with_its_line() -> None:

@@ -38,13 +38,14 @@ from hilt.packages.manifest import Guard, Limits, Manifest, SandboxLevel, read_m
 from hilt.packages.scripts import programs
 from hilt.transport import process, stderr
 from hilt.transport.channels import Bounds
-from hilt.wire import frames, frames_answers, frames_events, frames_kinds, frames_types, limits
+from hilt.wire import frames, frames_answers, frames_events, frames_kinds, frames_types, jsonrpc_types, limits
 from hilt.wire.jsonrpc_events import EVENTS
 from hilt.wire.line import LINE_LIMIT
 
 PROTOCOL = ROOT / "docs/reference/extension-protocol.md"
 MANIFEST = ROOT / "docs/reference/manifest.md"
-CONCEPTS = ROOT / "docs/concepts/extensions.md"
+LIFECYCLE = ROOT / "docs/concepts/lifecycle.md"
+INTERCEPTION = ROOT / "docs/concepts/interception.md"
 SECURITY = ROOT / "docs/concepts/security.md"
 ACTIONS = ("noop", "display", "insert", "prompt", "open_panel", "tool_prompt")
 RANGED = [
@@ -163,7 +164,7 @@ def test_what_may_stand_in_a_field_is_what_the_code_takes() -> None:
     assert [kind for kind in limits.IMAGE_TYPES if f"`{kind}`" not in ours["tool_result"]] == []
     for event in get_args(Interceptable):
         assert f"`{event}`" in ours["subscribe"] and _rows(theirs["event_intercept"], event)
-        assert f"`{event}`" in _section(CONCEPTS, "Interception")
+        assert f"`{event}`" in _section(INTERCEPTION, "Moments")
 
 
 def test_the_deadlines_are_those_of_the_code() -> None:
@@ -334,7 +335,7 @@ def test_the_example_of_a_manifest_is_the_one_that_ships() -> None:
 
 
 def test_the_numbers_of_supervision_are_those_of_the_code() -> None:
-    text = " ".join(_text(CONCEPTS).split())
+    text = " ".join((_text(LIFECYCLE) + _text(INTERCEPTION)).split())
     delays = [f"{supervisor._FIRST_DELAY * 2**crash:g}" for crash in range(supervisor._CRASHES - 1)]
     for expected in (
         f"after {', '.join(delays[:-1])} and {delays[-1]} s, each a quarter more or less",
@@ -349,5 +350,26 @@ def test_the_numbers_of_supervision_are_those_of_the_code() -> None:
 
 
 def test_every_state_of_an_extension_is_described() -> None:
-    section = _section(CONCEPTS, "States")
+    section = _section(LIFECYCLE, "States")
     assert [state for state in get_args(ExtensionState) if not _rows(section, state)] == []
+
+
+def test_what_each_host_has_is_what_the_sdks_go_by() -> None:
+    features = json.loads(_text(ROOT / "spec/features.json"))["features"]
+    hosts = (
+        ("frames", frames_types.HOST_CAPABILITIES),
+        ("frames", ()),
+        ("jsonrpc", jsonrpc_types.HOST_CAPABILITIES),
+        ("jsonrpc", ()),
+    )
+    rows = [
+        " | ".join(["| " + one["words"], *("✓" if _offered(one[dialect], said) else "–" for dialect, said in hosts)])
+        for one in features.values()
+    ]
+    section = _section(ROOT / "docs/concepts/dialects.md", "What each host has")
+    assert re.findall(r"^(\| [^*\n|].*) \|$", section, re.MULTILINE) == rows
+    assert f"zot {frames_types.REFERENCE_VERSION}" in section
+
+
+def _offered(rule: str, said: tuple[str, ...]) -> bool:
+    return rule == "base" or not set(rule.split("|")).isdisjoint(said)

@@ -15,11 +15,11 @@ from hilt.agent.parts import NoExtensions
 from hilt.cli import ext, narrowing
 from hilt.cli.config import Background, Config, Guards, Retry
 from hilt.cli.ext.listing import Row
-from hilt.cli.home import Home
 from hilt.cli.wanted import PROJECT_PLACES
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.skills import Skill
 from hilt.frontends.encode import event_json
+from hilt.home import Home
 from hilt.model.contributions import Tool
 from hilt.model.conversation import StopReason, Usage
 from hilt.model.events import Event, PromptSubmitted, RunStarted, StepLimitReached, TrustAsked
@@ -136,7 +136,7 @@ def test_every_file_of_hilts_home_is_described(tmp_path: Path) -> None:
     text = _text("reference/configuration.md") + (ROOT / "README.md").read_text(encoding="utf-8")
     names = [str(path.relative_to(tmp_path)) for path in made]
     assert [name for name in names if name not in text] == []
-    assert [place for place in PROJECT_PLACES if place not in _text("concepts/extensions.md")] == []
+    assert [place for place in PROJECT_PLACES if place not in _text("concepts/lifecycle.md")] == []
 
 
 def test_every_verb_of_ext_is_in_the_readme_and_every_field_of_its_lists_in_the_reference() -> None:
@@ -184,7 +184,7 @@ def test_every_way_a_prompt_can_end_is_described() -> None:
 
 @pytest.mark.parametrize("record", get_args(KnownRecord), ids=lambda record: str(record.TYPE))
 def test_every_record_of_a_session_is_described(record: Any) -> None:
-    assert _row("concepts/session-log.md", record.TYPE)
+    assert _row("concepts/sessions.md", record.TYPE)
 
 
 @pytest.mark.parametrize("kind", [Turn, TextLine, ThinkingLine, CallLine, UsageLine, StatusLine, Expectation])

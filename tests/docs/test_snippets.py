@@ -2,16 +2,19 @@
 
 import ast
 import json
+import shutil
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from docs.console import Scratch, exchanges_in, matches, run_exchanges
 from docs.fences import DOCUMENTS, ROOT, Fence, fences_of
 
-LANGUAGES = {"sh", "console", "python", "json", "jsonl", "toml", "markdown", "text"}
+LANGUAGES = {"sh", "console", "python", "json", "jsonl", "toml", "yaml", "markdown", "text"}
+LANGUAGES |= {"javascript", "typescript", "go", "c"}
 RUN = {"sh", "console", "python"}
 
 FENCES = [fence for document in DOCUMENTS for fence in fences_of(document)]
@@ -22,6 +25,7 @@ def _named(value: object) -> str:
     return value.where if isinstance(value, Fence) else str(Path(str(value)).relative_to(ROOT))
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("document", STORIES, ids=_named)
 def test_the_commands_of_a_document_work_in_the_order_they_are_read(document: Path, tmp_path: Path) -> None:
     scratch = Scratch(tmp_path / "scratch")
@@ -31,7 +35,7 @@ def test_the_commands_of_a_document_work_in_the_order_they_are_read(document: Pa
             path = scratch.path(fence.saved_as)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(fence.text, encoding="utf-8")
-        elif fence.not_run is None:
+        elif fence.not_run is None and (not fence.needs or shutil.which(fence.needs)):
             _follow(fence, scratch)
 
 
@@ -41,7 +45,7 @@ def test_a_block_is_written_in_the_language_it_names(fence: Fence) -> None:
     assert fence.not_run != "", f"{fence.where}: say why it is not run"
     try:
         _parse(fence)
-    except (SyntaxError, ValueError, AssertionError) as error:
+    except (SyntaxError, ValueError, yaml.YAMLError, AssertionError) as error:
         pytest.fail(f"{fence.where}: {error}")
 
 
@@ -78,6 +82,8 @@ def _parse(fence: Fence) -> None:
             for line in fence.text.splitlines():
                 if line.strip() and not line.startswith(("#", "//")):
                     json.loads(line)
+        case "yaml":
+            yaml.safe_load(fence.text)
         case "toml":
             tomllib.loads(fence.text)
         case "console":
