@@ -2,7 +2,8 @@
 
 HiltError                    .hint: one line telling the user what to do
 ├─ UsageError                the command line or an RPC line cannot be understood
-│  └─ BudgetSpent            an extension has had models do as much as it may
+│  ├─ BudgetSpent            an extension has had models do as much as it may
+│  └─ FixtureError           a fixture or a transcript is not as the format says; names the file and the line
 ├─ ConfigError               a file the user wrote is wrong; names the file
 │  └─ ManifestError          an extension's manifest cannot be used; names the file and the field
 ├─ PackageError              an extension on disk cannot be fetched, checked, kept or trusted
@@ -21,6 +22,7 @@ HiltError                    .hint: one line telling the user what to do
 │  ├─ ExtensionGone          it ended, or was ended, before it answered
 │  ├─ ExtensionProtocolError its answer cannot be used
 │  └─ ExtensionFailure       it answered that it failed
+├─ Departure                 an extension or a host did otherwise than a fixture or a transcript says
 ├─ ServiceFault              what an extension or a client asked of the host is not done; .code as on the wire
 └─ TransportError            a child process or the pipe to it failed
    ├─ StartError             a program cannot be started; .transient when trying later may help
@@ -46,6 +48,10 @@ class UsageError(HiltError):
 
 
 class BudgetSpent(UsageError):
+    pass
+
+
+class FixtureError(UsageError):
     pass
 
 
@@ -130,6 +136,10 @@ class ExtensionProtocolError(ExtensionError):
 
 
 class ExtensionFailure(ExtensionError):
+    pass
+
+
+class Departure(HiltError):
     pass
 
 

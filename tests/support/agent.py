@@ -33,7 +33,7 @@ from hilt.sessions.records import new_meta
 MODEL = ModelInfo("script", "script", context_window=10_000, price=Price(1.0, 2.0))
 QUICK = RetryPolicy(attempts=4, base=0.001)
 PATIENT = Deadlines()
-DEADLINE = 10
+DEADLINE = 45
 
 
 class Switch:

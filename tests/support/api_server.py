@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 """No wait of the server, or of a test for it, is longer."""
 
 

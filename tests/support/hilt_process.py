@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 from unittest import mock
 
-DEADLINE = 30.0
+DEADLINE = 45.0
 """No wait of a test is longer; a healthy run needs a fraction of a second."""
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "PYTHONDONTWRITEBYTECODE")
 

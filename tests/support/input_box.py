@@ -24,7 +24,7 @@ from hilt.model.contributions import Command
 from hilt.registry.snapshot import OwnedCommand
 
 LOOK = Look.of(DARK)
-DEADLINE = 10.0
+DEADLINE = 45.0
 
 
 class Above(Widget):

@@ -32,7 +32,7 @@ from hilt.tools.shell import Shell
 from hilt.tools.workspace import Workspace
 from support.extending import Extended, Made, extended
 
-DEADLINE = 20.0
+DEADLINE = 45.0
 
 
 @dataclass

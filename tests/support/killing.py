@@ -22,7 +22,7 @@ from hilt.sessions.log import SessionLog
 from hilt.sessions.store import summarize
 from support.agent import MODEL, check_pairs
 
-DEADLINE = 20.0
+DEADLINE = 45.0
 """No process is waited for longer."""
 
 Said: TypeAlias = tuple[str, ...]

@@ -1,8 +1,10 @@
 """What a block of code leaves behind: processes, descriptors, tasks."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from transport.children import open_descriptors, our_children
@@ -18,6 +20,13 @@ def working_in(folder: Path) -> list[str]:
         except OSError:
             pass  # gone, or not ours
     return found
+
+
+def end_all_in(folder: Path) -> None:
+    """Kill them, as far as they have not ended in the meantime, perhaps because of one another."""
+    for process in working_in(folder):
+        with suppress(ProcessLookupError):
+            os.kill(int(process), signal.SIGKILL)
 
 
 async def written_down() -> None:

@@ -19,9 +19,10 @@ from typing import Self
 
 import pytest
 
-DEADLINE = 30.0
+DEADLINE = 45.0
 _LOOK = 0.03
 """Seconds between two looks at the screen: tmux cannot say that it has changed."""
+_LOOKS = 5
 
 _TRIES, _PATIENCE = 30, 0.5
 
@@ -121,6 +122,15 @@ class Terminal:
         while not holds(screen := self.text):
             assert time.monotonic() < deadline, f"waited {timeout:g} s for {what}"
             time.sleep(_LOOK)
+        return self._settled(screen, holds)
+
+    def _settled(self, screen: str, holds: Callable[[str], bool]) -> str:
+        """The same once all of it has been drawn: half of a frame may have been seen. What moves is not waited for."""
+        for _ in range(_LOOKS):
+            time.sleep(_LOOK)
+            if (later := self.text) == screen or not holds(later):
+                break
+            screen = later
         return screen
 
     # What the terminal is like

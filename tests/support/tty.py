@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-DEADLINE = 30.0
+DEADLINE = 45.0
 
 _SHELL = """
 import os, signal, sys
@@ -43,6 +43,7 @@ with it."""
 _MODE = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 _KEYBOARD = re.compile(rb"\x1b\[([<>])[0-9]*u")
 _ASKED = re.compile(rb"\x1b\[\?([0-9]+)\$p")
+_LONGEST_QUESTION = 16
 _ON_FROM_THE_START = frozenset({7, 25})
 """Lines wrap, and the cursor is seen."""
 
@@ -55,6 +56,7 @@ class Tty:
         self._command: Sequence[str | bytes] = [sys.executable, "-c", _SHELL, *command] if shell else command
         self._environment, self._folder = dict(environment), folder
         self.output = b""
+        self._begun = b""
 
     def __enter__(self) -> Self:
         self._master, self._slave = pty.openpty()
@@ -157,6 +159,13 @@ class Tty:
         except OSError:
             return False
         self.output += piece
-        for asked in _ASKED.finditer(piece):
-            self.send(b"\x1b[?" + asked[1] + b";2$y")  # known, and off
+        self._answer(self._begun + piece)
         return bool(piece)
+
+    def _answer(self, said: bytes) -> None:
+        """A question may come in two pieces."""
+        end = 0
+        for asked in _ASKED.finditer(said):
+            self.send(b"\x1b[?" + asked[1] + b";2$y")  # known, and off
+            end = asked.end()
+        self._begun = said[end:][-_LONGEST_QUESTION:]

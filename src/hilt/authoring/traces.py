@@ -1,0 +1,107 @@
+"""Traces as they are read again: line by line from a file, whose conversation each is, and how they read best.
+
+What stands in a line, and how it gets there, is the business of `hilt.extensions.trace`.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from hilt.authoring.differences import brief
+from hilt.authoring.exchange import Id, Value, role_of, said
+from hilt.errors import UsageError
+from hilt.extensions.trace_line import Traced
+
+_DECODER = msgspec.json.Decoder(Traced)
+_SHOWN = 100
+"""Characters of a frame beside its type and id."""
+
+
+def read_trace(path: Path) -> list[Traced]:
+    """All lines; the last one may be torn, for hilt may have been killed. Raises `UsageError`."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", hint="`hilt --trace FILE` writes one") from error
+    *lines, torn = text.split(b"\n")
+    traced = [parsed(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+    try:
+        return [*traced, _DECODER.decode(torn)] if torn else traced
+    except msgspec.DecodeError:
+        return traced
+
+
+def parsed(line: bytes, where: str) -> Traced:
+    """One line. Raises `UsageError`."""
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        hint = "a trace has a JSON object on each line, with time, at, extension, direction, frame…"
+        raise UsageError(f"{where}: this is no line of a trace: {error}", hint=hint) from error
+
+
+def of_extension(lines: Iterable[Traced], name: str) -> list[Traced]:
+    """What was said to and by it, and that lines are missing. Raises `UsageError` when it said and heard nothing."""
+    found = [line for line in lines if line.extension in (name, f"project:{name}", "")]
+    if any(line.extension for line in found):
+        return found
+    others = sorted({line.extension for line in lines} - {""})
+    hint = f"it has {', '.join(others)}" if others else "no extension was started while it was written"
+    raise UsageError(f'there is nothing of extension "{name}" in the trace', hint=hint)
+
+
+class Asked(Struct, frozen=True):
+    what: str
+    at: float
+
+
+class Narrator:
+    """Tells lines of one extension to people, each on a line of text; knows what answers refer to."""
+
+    def __init__(self) -> None:
+        self._asked: dict[tuple[bool, Id], Asked] = {}
+        """By whether hilt asked, and by id."""
+
+    def tell(self, line: Traced) -> str:
+        if line.direction == "lifecycle":
+            return f"{line.at:9.1f} ms  ●  {_happened(line)}"
+        by_host = line.direction == "to_extension"
+        cut = f"  [{line.cut:,} bytes in all]" if isinstance(line.cut, int) else ""
+        if not isinstance(line.frame, dict):
+            raw = line.raw if isinstance(line.raw, str) else msgspec.json.encode(line.frame).decode()
+            words = ["no frame:", raw[:_SHOWN]]
+        else:
+            words = self._words(line.frame, line.at, by_host=by_host)
+        return f"{line.at:9.1f} ms  {'→' if by_host else '←'}  {'  '.join(filter(None, words))}{cut}"
+
+    def _words(self, frame: Value, at: float, *, by_host: bool) -> list[str]:
+        role = role_of(frame)
+        rest = said(frame)
+        words = [role.what, "" if role.id is None else str(role.id)]
+        if role.part == "question" and role.id is not None:
+            self._asked[by_host, role.id] = Asked(role.what, at)
+        elif role.id is not None and (asked := self._asked.pop((not by_host, role.id), None)):
+            words = [f"{asked.what} = {role.what}" if "jsonrpc" in frame else role.what, str(role.id)]
+            words.append(f"({at - asked.at:.1f} ms)")
+        return [*words, brief(rest, _SHOWN) if rest not in ({}, None) else ""]
+
+
+def _happened(line: Traced) -> str:
+    match line.frame:
+        case {"type": "started"}:
+            return f"{line.extension} started, process {line.pid}"
+        case {"type": "exit", "how": str(how), **rest}:
+            lost = rest.get("events_lost")
+            return f"{line.extension} {how}" + (f"; {lost} events never reached it" if lost else "")
+        case {"type": "lost", "lines": count}:
+            return f"{count} lines are missing here: the disk was too slow"
+        case other:
+            return brief(other)
+
+
+def told(lines: Iterable[Traced]) -> Iterator[str]:
+    """Lines of one extension, for people."""
+    narrator = Narrator()
+    return (narrator.tell(line) for line in lines)
