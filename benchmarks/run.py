@@ -8,12 +8,27 @@ import interception
 import large
 import mcp_sdk
 import memory
+import sdk_python
 import session_log
 import starting
 import startup
 import tui
 
-SUITES = (startup, tui, session_log, channel, calls, dialects, mcp_sdk, starting, interception, fanout, memory, large)
+SUITES = (
+    startup,
+    tui,
+    session_log,
+    channel,
+    calls,
+    dialects,
+    mcp_sdk,
+    starting,
+    interception,
+    fanout,
+    memory,
+    large,
+    sdk_python,
+)
 
 if __name__ == "__main__":
     for suite in SUITES:

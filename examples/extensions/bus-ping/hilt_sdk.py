@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     Object = dict[str, Any]
+    from typing import Any, Literal
+    Level = Literal["info", "success", "warn", "error"]
     from _thread import LockType
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Literal, TypeVar, overload
+    from typing import Any, TypeVar, overload
     F = TypeVar("F", bound=Callable[..., Any])
-    Level = Literal["info", "success", "warn", "error"]
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
     Self = TypeVar("Self", bound="Stage")
@@ -662,11 +663,7 @@ def _entry(text: str, found: dict[str, str], name: str, *, begins: bool) -> str:
     return name
 
 
-# schema
-
-
-_MISSING: Any = object()
-_POSITIONAL_ONLY = "positional-only parameters cannot be called by name"
+# forms
 
 
 class BadArgument(ToolError):
@@ -678,187 +675,6 @@ class Form:
     def __init__(self, schema: dict[str, Any], convert: Convert | None) -> None:
         self.schema = schema
         self.convert = convert
-
-
-class Signature:
-    """What a tool takes."""
-    __slots__ = ("call_parameter", "members", "open", "schema")
-
-    def __init__(self) -> None:
-        self.schema: dict[str, Any] = {"type": "object"}
-        self.members: list[tuple[str, Convert | None, bool]] = []
-        """Each with how it is converted, and whether it must be there."""
-        self.call_parameter = ""
-        """The one that gets the call itself."""
-        self.open = False
-        """It takes whatever else there is, too."""
-    def bind(self, args: Any) -> dict[str, Any]:
-        """Keyword arguments for the function. Raises `BadArgument`."""
-        if not isinstance(args, dict):
-            raise BadArgument(f"the arguments must be an object, not {_kind(args)}")
-        bound = {}
-        for name, convert, required in self.members:
-            value = args.get(name, _MISSING)
-            if value is _MISSING:
-                if required:
-                    raise BadArgument(f"{name} is missing")
-            elif convert is None:
-                bound[name] = value
-            else:
-                bound[name] = convert(value, name)
-        if len(bound) < len(args):
-            self._others(args, bound)
-        return bound
-
-    def _others(self, args: dict[str, Any], bound: dict[str, Any]) -> None:
-        for name, value in args.items():
-            if name not in bound:
-                if not self.open:
-                    known = ", ".join(member[0] for member in self.members) or "nothing"
-                    raise BadArgument(f"there is no argument {name}; it takes {known}")
-                bound[name] = value
-
-
-def signature_of(function: Callable[..., Any], call_type: type, described: dict[str, str]) -> Signature:
-    """What a function takes. Raises `RegistrationError` that names the parameter."""
-    made = Signature()
-    names, defaults, has_rest = _parameters(function)
-    annotations = _annotations(function)
-    properties: dict[str, Any] = {}
-    required = []
-    for name in names:
-        annotation = annotations.get(name, _MISSING)
-        if annotation is call_type:
-            made.call_parameter = name
-            continue
-        form = _form_of_parameter(function, name, annotation, defaults.get(name, _MISSING))
-        schema = dict(form.schema)
-        if name in described and "description" not in schema:
-            schema["description"] = described[name]
-        if name in defaults:
-            _add_default(schema, defaults[name])
-        else:
-            required.append(name)
-        properties[name] = schema
-        made.members.append((name, form.convert, name not in defaults))
-    made.open = has_rest
-    made.schema = {"type": "object", "properties": properties}
-    if required:
-        made.schema["required"] = required
-    if not has_rest:
-        made.schema["additionalProperties"] = False
-    return made
-
-
-def free_signature(function: Callable[..., Any], call_type: type, schema: dict[str, Any]) -> Signature:
-    """For a tool with a schema of its author's own: arguments go to it as they came."""
-    made = Signature()
-    made.schema = schema
-    made.open = True
-    names, defaults, has_rest = _parameters(function)
-    annotations = _annotations(function)
-    for name in names:
-        if annotations.get(name) is call_type:
-            made.call_parameter = name
-        else:
-            made.members.append((name, None, name not in defaults))
-    if not has_rest:
-        lacking = [name for name in schema.get("properties", ()) if name not in names]
-        if lacking:
-            raise RegistrationError(
-                f"{function.__name__} has no parameter {lacking[0]}, which is in its schema: add it, or **kwargs"
-            )
-    return made
-
-
-# Functions
-
-
-def _parameters(function: Callable[..., Any]) -> tuple[list[str], dict[str, Any], bool]:
-    """Names of the parameters, the defaults of those that have one, and whether there is a `**rest`."""
-    target = getattr(function, "__func__", function)
-    code = getattr(target, "__code__", None)
-    if code is None:
-        return _inspected(function)
-    if code.co_flags & 4:
-        raise RegistrationError(f"{function.__name__}: *{_variadic(code)} has no name to be called by: take it away")
-    count = code.co_argcount
-    names = list(code.co_varnames[:count])
-    defaults = dict(zip(names[::-1], (target.__defaults__ or ())[::-1]))
-    if target is not function:  # a method: without self
-        names = names[1:]
-    if code.co_posonlyargcount:
-        raise RegistrationError(f"{function.__name__}: {_POSITIONAL_ONLY}: take the / away")
-    names += code.co_varnames[count : count + code.co_kwonlyargcount]
-    defaults.update(target.__kwdefaults__ or {})
-    return names, defaults, bool(code.co_flags & 8)
-
-
-def _variadic(code: Any) -> str:
-    return str(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
-
-
-def _inspected(function: Callable[..., Any]) -> tuple[list[str], dict[str, Any], bool]:
-    """For what is callable but no function, such as a `functools.partial`."""
-    import inspect
-
-    names, defaults, rest = [], {}, False
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            rest = True
-            continue
-        names.append(name)
-        if parameter.default is not parameter.empty:
-            defaults[name] = parameter.default
-    return names, defaults, rest
-
-
-def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Those that are text are looked up where the function was written."""
-    target = getattr(function, "__func__", function)
-    found = dict(getattr(target, "__annotations__", None) or {})
-    space = getattr(target, "__globals__", {})
-    for name, annotation in found.items():
-        if isinstance(annotation, str):
-            found[name] = _resolved(annotation, space, f"{target.__name__}: {name}", _enclosed(target))
-    return found
-
-
-def _enclosed(function: Any) -> dict[str, Any]:
-    """What a function sees of the one it was written in."""
-    values = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
-            values[name] = cell.cell_contents
-        except ValueError:
-            pass  # not there yet
-    return values
-
-
-def _resolved(annotation: str, space: dict[str, Any], place: str, enclosed: dict[str, Any]) -> Any:
-    try:
-        return eval(annotation, space, enclosed)  # noqa: S307  # the author's own words, which Python would run as well
-    except (NameError, AttributeError, SyntaxError, TypeError) as error:
-        raise RegistrationError(
-            f"{place}: the type {annotation!r} cannot be found ({error}); write it where the function can see it, "
-            "or give schema="
-        ) from None
-
-
-# Types
-
-
-def _form_of_parameter(function: Callable[..., Any], name: str, annotation: Any, default: Any) -> Form:
-    if annotation is _MISSING:
-        if default is _MISSING or default is None:
-            return Form({}, None)
-        annotation = type(default)
-    try:
-        return form_of(annotation)
-    except RegistrationError as error:
-        raise RegistrationError(f"{function.__name__}: {name}: {error}") from None
-    except RecursionError:
-        raise RegistrationError(f"{function.__name__}: {name}: the type contains itself; give schema=") from None
 
 
 def form_of(annotation: Any) -> Form:
@@ -893,7 +709,7 @@ def _plain_type(annotation: Any) -> bool:
     return True
 
 
-def _kind(value: Any) -> str:
+def json_kind(value: Any) -> str:
     """What JSON calls it."""
     if value is None:
         return "null"
@@ -912,7 +728,7 @@ def _exactly(kind: type, words: str) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if type(value) is kind:
             return value
-        raise BadArgument(f"{place} must be {words}, not {_kind(value)}")
+        raise BadArgument(f"{place} must be {words}, not {json_kind(value)}")
 
     return convert
 
@@ -922,7 +738,7 @@ def _integer(value: Any, place: str) -> int:
         return value
     if type(value) is float and value.is_integer():
         return int(value)
-    raise BadArgument(f"{place} must be a whole number, not {_kind(value) if type(value) is not float else value}")
+    raise BadArgument(f"{place} must be a whole number, not {json_kind(value) if type(value) is not float else value}")
 
 
 def _number(value: Any, place: str) -> float:
@@ -930,7 +746,7 @@ def _number(value: Any, place: str) -> float:
         return value
     if type(value) is int:
         return float(value)
-    raise BadArgument(f"{place} must be a number, not {_kind(value)}")
+    raise BadArgument(f"{place} must be a number, not {json_kind(value)}")
 
 
 _SCALARS: dict[Any, Form] = {
@@ -971,7 +787,7 @@ def _list(member: Any, made: Any) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not list:
-            raise BadArgument(f"{place} must be a list, not {_kind(value)}")
+            raise BadArgument(f"{place} must be a list, not {json_kind(value)}")
         if form.convert is not None:
             value = [form.convert(one, f"{place}[{number}]") for number, one in enumerate(value)]
         return value if made is None else made(value)
@@ -1014,7 +830,7 @@ def _mapping(args: tuple[Any, ...]) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not dict:
-            raise BadArgument(f"{place} must be an object, not {_kind(value)}")
+            raise BadArgument(f"{place} must be an object, not {json_kind(value)}")
         if form.convert is None:
             return value
         return {key: form.convert(one, f"{place}.{key}") for key, one in value.items()}
@@ -1103,7 +919,7 @@ def _dataclass(annotation: Any) -> Form:
         properties[name] = dict(form.schema)
         missing = sys.modules["dataclasses"].MISSING
         if field.default is not missing:
-            _add_default(properties[name], field.default)
+            add_default(properties[name], field.default)
         elif field.default_factory is missing:
             required.append(name)
     build = _object(forms, required)
@@ -1128,7 +944,7 @@ def _member(owner: Any, name: str, hint: Any) -> Form:
 def _object(forms: dict[str, Form], required: list[str]) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if type(value) is not dict:
-            raise BadArgument(f"{place} must be an object, not {_kind(value)}")
+            raise BadArgument(f"{place} must be an object, not {json_kind(value)}")
         made = {}
         for name, one in value.items():
             form = forms.get(name)
@@ -1158,16 +974,202 @@ def _class_annotations(annotation: Any) -> dict[str, Any]:
         for name, hint in (getattr(base, "__annotations__", None) or {}).items():
             if type(hint).__name__ == "ForwardRef":
                 hint = hint.__forward_arg__
-            found[name] = _resolved(hint, space, f"{base.__name__}.{name}", {}) if isinstance(hint, str) else hint
+            found[name] = resolved(hint, space, f"{base.__name__}.{name}", {}) if isinstance(hint, str) else hint
     return found
 
 
-def _add_default(schema: dict[str, Any], default: Any) -> None:
+def add_default(schema: dict[str, Any], default: Any) -> None:
     """Told to the model where JSON has a form for it."""
     if hasattr(type(default), "__members__"):
         default = default.value
     if default is None or type(default) in _JSON_TYPES or type(default) in (list, dict):
         schema["default"] = default
+
+
+def resolved(annotation: str, space: dict[str, Any], place: str, enclosed: dict[str, Any]) -> Any:
+    try:
+        return eval(annotation, space, enclosed)  # noqa: S307  # the author's own words, which Python would run as well
+    except (NameError, AttributeError, SyntaxError, TypeError) as error:
+        raise RegistrationError(
+            f"{place}: the type {annotation!r} cannot be found ({error}); write it where the function can see it, "
+            "or give schema="
+        ) from None
+
+
+# schema
+
+
+_MISSING: Any = object()
+
+
+class Signature:
+    """What a tool takes."""
+    __slots__ = ("call_parameter", "members", "open", "schema")
+
+    def __init__(self) -> None:
+        self.schema: dict[str, Any] = {"type": "object"}
+        self.members: list[tuple[str, Convert | None, bool]] = []
+        """Each with how it is converted, and whether it must be there."""
+        self.call_parameter = ""
+        """The one that gets the call itself."""
+        self.open = False
+        """It takes whatever else there is, too."""
+    def bind(self, args: Any) -> dict[str, Any]:
+        """Keyword arguments for the function. Raises `BadArgument`."""
+        if not isinstance(args, dict):
+            raise BadArgument(f"the arguments must be an object, not {json_kind(args)}")
+        bound = {}
+        for name, convert, required in self.members:
+            value = args.get(name, _MISSING)
+            if value is _MISSING:
+                if required:
+                    raise BadArgument(f"{name} is missing")
+            elif convert is None:
+                bound[name] = value
+            else:
+                bound[name] = convert(value, name)
+        if len(bound) < len(args):
+            self._others(args, bound)
+        return bound
+
+    def _others(self, args: dict[str, Any], bound: dict[str, Any]) -> None:
+        for name, value in args.items():
+            if name not in bound:
+                if not self.open:
+                    known = ", ".join(member[0] for member in self.members) or "nothing"
+                    raise BadArgument(f"there is no argument {name}; it takes {known}")
+                bound[name] = value
+
+
+def signature_of(function: Callable[..., Any], call_type: type, described: dict[str, str]) -> Signature:
+    """What a function takes. Raises `RegistrationError` that names the parameter."""
+    made = Signature()
+    names, defaults, has_rest = _parameters(function)
+    annotations = _annotations(function)
+    properties: dict[str, Any] = {}
+    required = []
+    for name in names:
+        annotation = annotations.get(name, _MISSING)
+        if annotation is call_type:
+            made.call_parameter = name
+            continue
+        form = _form_of_parameter(function, name, annotation, defaults.get(name, _MISSING))
+        schema = dict(form.schema)
+        if name in described and "description" not in schema:
+            schema["description"] = described[name]
+        if name in defaults:
+            add_default(schema, defaults[name])
+        else:
+            required.append(name)
+        properties[name] = schema
+        made.members.append((name, form.convert, name not in defaults))
+    made.open = has_rest
+    made.schema = {"type": "object", "properties": properties}
+    if required:
+        made.schema["required"] = required
+    if not has_rest:
+        made.schema["additionalProperties"] = False
+    return made
+
+
+def free_signature(function: Callable[..., Any], call_type: type, schema: dict[str, Any]) -> Signature:
+    """For a tool with a schema of its author's own: arguments go to it as they came."""
+    made = Signature()
+    made.schema = schema
+    made.open = True
+    names, defaults, has_rest = _parameters(function)
+    annotations = _annotations(function)
+    for name in names:
+        if annotations.get(name) is call_type:
+            made.call_parameter = name
+        else:
+            made.members.append((name, None, name not in defaults))
+    if not has_rest:
+        lacking = [name for name in schema.get("properties", ()) if name not in names]
+        if lacking:
+            raise RegistrationError(
+                f"{function.__name__} has no parameter {lacking[0]}, which is in its schema: add it, or **kwargs"
+            )
+    return made
+
+
+# Functions
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], dict[str, Any], bool]:
+    """Names of the parameters, the defaults of those that have one, and whether there is a `**rest`."""
+    target = getattr(function, "__func__", function)
+    code = getattr(target, "__code__", None)
+    if code is None:
+        return _inspected(function)
+    if code.co_flags & 4:
+        raise RegistrationError(f"{function.__name__}: *{_variadic(code)} has no name to be called by: take it away")
+    count = code.co_argcount
+    names = list(code.co_varnames[:count])
+    defaults = dict(zip(names[::-1], (target.__defaults__ or ())[::-1]))
+    if target is not function:  # a method: without self
+        names = names[1:]
+    if code.co_posonlyargcount:
+        raise RegistrationError(
+            f"{function.__name__}: positional-only parameters cannot be called by name: take the / away"
+        )
+    names += code.co_varnames[count : count + code.co_kwonlyargcount]
+    defaults.update(target.__kwdefaults__ or {})
+    return names, defaults, bool(code.co_flags & 8)
+
+
+def _variadic(code: Any) -> str:
+    return str(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+
+
+def _inspected(function: Callable[..., Any]) -> tuple[list[str], dict[str, Any], bool]:
+    """For what is callable but no function, such as a `functools.partial`."""
+    import inspect
+
+    names, defaults, rest = [], {}, False
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            rest = True
+            continue
+        names.append(name)
+        if parameter.default is not parameter.empty:
+            defaults[name] = parameter.default
+    return names, defaults, rest
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    """Those that are text are looked up where the function was written."""
+    target = getattr(function, "__func__", function)
+    found = dict(getattr(target, "__annotations__", None) or {})
+    space = getattr(target, "__globals__", {})
+    for name, annotation in found.items():
+        if isinstance(annotation, str):
+            found[name] = resolved(annotation, space, f"{target.__name__}: {name}", _enclosed(target))
+    return found
+
+
+def _enclosed(function: Any) -> dict[str, Any]:
+    """What a function sees of the one it was written in."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:
+            pass  # not there yet
+    return values
+
+
+def _form_of_parameter(function: Callable[..., Any], name: str, annotation: Any, default: Any) -> Form:
+    if annotation is _MISSING:
+        if default is _MISSING or default is None:
+            return Form({}, None)
+        annotation = type(default)
+    try:
+        return form_of(annotation)
+    except RegistrationError as error:
+        raise RegistrationError(f"{function.__name__}: {name}: {error}") from None
+    except RecursionError:
+        raise RegistrationError(f"{function.__name__}: {name}: the type contains itself; give schema=") from None
 
 
 # protocol
@@ -1705,7 +1707,7 @@ class Call:
         """Of the tool."""
         self._cancelled = False
         self._listeners: list[Callable[[], object]] = []
-        self._waiting: list[Any] = []
+        self._waiting: set[Any] = set()
 
     @property
     def cancelled(self) -> bool:
@@ -1730,9 +1732,10 @@ class Call:
         self._link.runner.step_aside()
         lock = allocate_lock()
         lock.acquire()
-        self._waiting.append(lock)
+        self._waiting.add(lock)
         if not self._cancelled:
             lock.acquire(timeout=max(seconds, 0.0))
+        self._waiting.discard(lock)
         return self._cancelled
 
     async def sleep(self, seconds: float) -> bool:
@@ -1748,13 +1751,17 @@ class Call:
         """Run another tool on behalf of this call. Raises `NotOffered`; that the tool failed is in the result."""
         return self._link.call_tool(name, dict(args or {}), self.id, timeout)
 
+    @property
+    def aio(self) -> Aio:
+        """The same for coroutines: `await call.aio.call_tool(…)`."""
+        return Aio(self)
+
     def cancel(self) -> None:
         """The host, or the end of the process, has given it up."""
         self._cancelled = True
-        for lock in self._waiting:
+        for lock in list(self._waiting):
             if lock.locked():
                 lock.release()
-        self._waiting.clear()
         while self._listeners:
             listener = self._listeners.pop(0)
             try:
@@ -1916,10 +1923,7 @@ class Registrations:
             yield feature, ""
 
 
-# link
-
-
-_GONE = "the host has gone"
+# lanes
 
 
 class Waiting:
@@ -1969,6 +1973,12 @@ class Lane:
             work()
 
 
+# link
+
+
+_GONE = "the host has gone"
+
+
 class Link:
     dialect = ""
 
@@ -2015,7 +2025,7 @@ class Link:
 
     def _ended(self) -> None:
         for call in list(self.calls.values()):
-            call.cancel()
+            start_new_thread(call.cancel, ())  # which calls functions of the author's
         for key in list(self._questions):
             waiting = self._questions.pop(key, None)
             if waiting is not None:
@@ -2081,6 +2091,12 @@ class Link:
             for words in self.ext.missing:
                 log(f"{self.ext.name}: {self.host} does not offer {words}")
             self.notify(self.complaint, "error" if self.exit_code else "warn")
+
+    def unregistered(self, kind: str, error: ValueError) -> None:
+        """Something that no line can carry: it costs itself only, and is said."""
+        text = f"{self.ext.name}: a {kind.replace('_', ' ')} cannot be registered: {error}"
+        log(text)
+        self.notify(text, "error")
 
     def offers(self, feature: str) -> bool:
         return self.host is not None and self.host.offers(feature)
@@ -2195,16 +2211,20 @@ class Link:
     # Tools
 
     def tool_job(self, key: Any, call_id: str, tool: Tool, args: Any) -> Job:
+        call = None
+        if tool.call_parameter:
+            call = self.calls[key] = Call(self, call_id, tool.name)  # before the next line, which may cancel it
+
         def work() -> None:
-            self._run_tool(key, call_id, tool, args)
+            self._run_tool(key, call, tool, args)
 
         return Job(work, tool)
 
-    def _run_tool(self, key: Any, call_id: str, tool: Tool, args: Any) -> None:
+    def _run_tool(self, key: Any, call: Call | None, tool: Tool, args: Any) -> None:
         try:
             values = tool.signature.bind(args)
-            if tool.call_parameter:
-                values[tool.call_parameter] = self.calls[key] = Call(self, call_id, tool.name)
+            if call is not None:
+                values[tool.call_parameter] = call
             value = tool.function(**values)
             if hasattr(value, "__await__"):
                 self.runner.start_coroutine(self._awaited(value, *self._tool_answers(key)))
@@ -2212,7 +2232,7 @@ class Link:
             self.send_result(key, result_of(value))
         except BaseException as error:  # noqa: BLE001  # whatever it is, the model gets its answer
             self._tool_failed(key, error)
-        if tool.call_parameter:
+        if call is not None:
             self.calls.pop(key, None)
 
     def _tool_answers(self, key: Any) -> tuple[Answer, Failed]:
@@ -2342,8 +2362,12 @@ class Link:
 
     def panel_closed(self, panel_id: Any) -> Job | None:
         job = self.panel_job(panel_id, lambda panel: panel.closed())
-        self.panels.pop(panel_id, None)
+        self.forget_panel(panel_id)
         return job
+
+    def forget_panel(self, panel_id: Any) -> None:
+        self.panels.pop(panel_id, None)
+        self._lanes.pop(f"panel {panel_id}", None)
 
     # Events
 
@@ -3144,15 +3168,21 @@ class Frames(Link):
             self.close()
             return None
         if self._kept():
-            if self.offers("prompt_sections"):  # any `register` at all
-                for kind, fields in kinds(self.registered, self.ext.name, plain_too=False):
-                    self.send({"type": "register", "kind": kind, **fields})
-            else:
-                self._do_without_priorities()
+            self._register_kept()
         if not self._said_ready:
             self._said_ready = True
             self.send({"type": "ready"})
         return self.started()
+
+    def _register_kept(self) -> None:
+        if not self.offers("prompt_sections"):  # nor any other `register`
+            self._do_without_priorities()
+            return
+        for kind, fields in kinds(self.registered, self.ext.name, plain_too=False):
+            try:
+                self.send({"type": "register", "kind": kind, **fields})
+            except ValueError as error:
+                self.unregistered(kind, error)
 
     def _do_without_priorities(self) -> None:
         """A guard guards in any order: where there are no priorities it is asked all the same."""
@@ -3326,7 +3356,7 @@ class Frames(Link):
         self.send({"type": "panel_render", "panel_id": panel.id, **content})
 
     def close_panel(self, panel: Panel) -> None:
-        self.panels.pop(panel.id, None)
+        self.forget_panel(panel.id)
         self.send({"type": "panel_close", "panel_id": panel.id})
 
     def _panel_key(self, frame: Frame) -> Job | None:
@@ -3532,7 +3562,10 @@ class JsonRpc(Link):
         for command in self.registered.commands.values():
             self.tell("register/command", command_params(command))
         for kind, fields in kinds(self.registered, self.ext.name, plain_too=True):
-            self.tell(_REGISTER[kind], self._offered(kind, fields))
+            try:
+                self.tell(_REGISTER[kind], self._offered(kind, fields))
+            except ValueError as error:
+                self.unregistered(kind, error)
         question.reply({"name": self.ext.name, "version": self.ext.version})
         self.tell_missing()
         return self.started()
@@ -3681,7 +3714,7 @@ class JsonRpc(Link):
             self._show_panel(content)
 
     def close_panel(self, panel: Panel) -> None:
-        self.panels.pop(panel.id, None)
+        self.forget_panel(panel.id)
         if self.offers("panels"):
             self.tell("panel/close", {"panel_id": panel.id})
 
@@ -4054,17 +4087,105 @@ class Aio:
         return call
 
 
+# speaker
+
+
+_LEVELS = ("info", "success", "warn", "error")
+
+
+class Speaker:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._link: Link | None = None
+
+    def notify(self, text: str, level: Level = "info") -> None:
+        """A note for the user."""
+        if level not in _LEVELS:
+            raise ValueError(f"there is no level {level!r}; there are {', '.join(_LEVELS)}")
+        self._wire().notify(text, level)
+
+    def clear_notes(self) -> None:
+        """Take all notes of the extension away, where the host can."""
+        self._wire().clear_notes()
+
+    def show(self, text: str) -> None:
+        """Show a text to the user; where there is no other way, as a note."""
+        self._wire().show(text)
+
+    def submit(self, text: str) -> None:
+        """Say it to the model as if the user had; with a slash at the beginning it runs a command."""
+        self._wire().submit(text)
+
+    def steer(self, text: str) -> None:
+        """Say it to the model while it is at work; never taken for a command."""
+        self._tell("steer", "steer", {"content": text})
+
+    def abort(self, reason: str = "") -> None:
+        """Stop the turn. A reason becomes part of the conversation."""
+        if reason:
+            self._tell("abort", "abortWithMarker", {"reason": reason})
+        else:
+            self._tell("abort", "abort", {})
+
+    def set_input(self, text: str) -> None:
+        """Put a text into the user's input."""
+        self._tell("input_text", "setInputText", {"text": text})
+
+    def widget(self, key: str, text: str, placement: str = "above-input") -> None:
+        """A few lines that stay; an empty text takes them away. Where there are none, nothing happens."""
+        if self._wire().can("widgets"):
+            self._wire().tell("setWidget", {"key": key, "placement": placement, "content": text})
+
+    def overlay(self, key: str, text: str, *, title: str = "", anchor: str = "", width: str = "") -> None:
+        """A text above everything else."""
+        given = {"title": title, "anchor": anchor, "width": width}
+        params = {"key": key, "content": text, **{name: value for name, value in given.items() if value}}
+        self._tell("overlays", "showOverlay", params)
+
+    def close_overlay(self, key: str) -> None:
+        self._tell("overlays", "closeOverlay", {"key": key})
+
+    def status(self, key: str, text: str) -> None:
+        """A word in the status line; an empty one takes it away. Where there is none, nothing happens."""
+        if self._wire().can("status"):
+            self._wire().tell("setStatus", {"key": key, "text": text})
+
+    def log(self, text: str, level: str = "info") -> None:
+        """A line of the extension's log: `debug`, `info`, `warn` or `error`."""
+        if self._link is not None and self._link.dialect == "jsonrpc":
+            self._link.tell("log", {"level": level, "message": text})
+        else:
+            log(text if level == "info" else f"{level}: {text}")
+
+    def _tell(self, feature: str, method: str, params: dict[str, Any]) -> None:
+        link = self._wire()
+        link.need(feature)
+        link.tell(method, params)
+
+    def open(self, panel: Panel) -> None:
+        """Open a panel, without being asked."""
+        self._wire().open_panel(panel)
+
+    def call_tool(self, name: str, args: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
+        """Run a tool of the host or of another extension. From within a tool use that of its `Call`."""
+        return self._wire().call_tool(name, dict(args or {}), "", timeout)
+
+    def _wire(self) -> Link:
+        if self._link is None:
+            raise NotConnected(f"{self.name} does not run: there is no host to talk to")
+        return self._link
+
+
 # extension
 
 
 _MOMENT = 1.0
 """Seconds that handlers have when the host ends the extension."""
-_LEVELS = ("info", "success", "warn", "error")
 
 
-class Extension:
+class Extension(Speaker):
     def __init__(self, name: str, version: str = "0.1.0") -> None:
-        self.name = other_name(name, "name for an extension")
+        super().__init__(other_name(name, "name for an extension"))
         self.version = version
         self.missing: list[str] = []
         """What the present host does not offer of what the extension uses, in words."""
@@ -4074,10 +4195,11 @@ class Extension:
         """Where the extension's own files are."""
         self._data_dir = ""
         self._registered = Registrations()
-        self._link: Link | None = None
         self._host: HostServices | None = None
         self._exits = False
-        """The process ends by itself once all is done."""
+        """The process shall end once all is done."""
+        self._stopped = False
+
     # Tools
 
     if TYPE_CHECKING:
@@ -4304,85 +4426,6 @@ class Extension:
         self.extension_dir = told.get("extension_dir") or ""
         self._data_dir = told.get("data_dir") or ""
 
-    def _wire(self) -> Link:
-        if self._link is None:
-            raise NotConnected(f"{self.name} does not run: there is no host to talk to")
-        return self._link
-
-    # Saying things
-
-    def notify(self, text: str, level: Level = "info") -> None:
-        """A note for the user."""
-        if level not in _LEVELS:
-            raise ValueError(f"there is no level {level!r}; there are {', '.join(_LEVELS)}")
-        self._wire().notify(text, level)
-
-    def clear_notes(self) -> None:
-        """Take all notes of the extension away, where the host can."""
-        self._wire().clear_notes()
-
-    def show(self, text: str) -> None:
-        """Show a text to the user; where there is no other way, as a note."""
-        self._wire().show(text)
-
-    def submit(self, text: str) -> None:
-        """Say it to the model as if the user had; with a slash at the beginning it runs a command."""
-        self._wire().submit(text)
-
-    def steer(self, text: str) -> None:
-        """Say it to the model while it is at work; never taken for a command."""
-        self._tell("steer", "steer", {"content": text})
-
-    def abort(self, reason: str = "") -> None:
-        """Stop the turn. A reason becomes part of the conversation."""
-        if reason:
-            self._tell("abort", "abortWithMarker", {"reason": reason})
-        else:
-            self._tell("abort", "abort", {})
-
-    def set_input(self, text: str) -> None:
-        """Put a text into the user's input."""
-        self._tell("input_text", "setInputText", {"text": text})
-
-    def widget(self, key: str, text: str, placement: str = "above-input") -> None:
-        """A few lines that stay; an empty text takes them away. Where there are none, nothing happens."""
-        if self._wire().can("widgets"):
-            self._wire().tell("setWidget", {"key": key, "placement": placement, "content": text})
-
-    def overlay(self, key: str, text: str, *, title: str = "", anchor: str = "", width: str = "") -> None:
-        """A text above everything else."""
-        given = {"title": title, "anchor": anchor, "width": width}
-        params = {"key": key, "content": text, **{name: value for name, value in given.items() if value}}
-        self._tell("overlays", "showOverlay", params)
-
-    def close_overlay(self, key: str) -> None:
-        self._tell("overlays", "closeOverlay", {"key": key})
-
-    def status(self, key: str, text: str) -> None:
-        """A word in the status line; an empty one takes it away. Where there is none, nothing happens."""
-        if self._wire().can("status"):
-            self._wire().tell("setStatus", {"key": key, "text": text})
-
-    def log(self, text: str, level: str = "info") -> None:
-        """A line of the extension's log: `debug`, `info`, `warn` or `error`."""
-        if self._link is not None and self._link.dialect == "jsonrpc":
-            self._link.tell("log", {"level": level, "message": text})
-        else:
-            log(text if level == "info" else f"{level}: {text}")
-
-    def _tell(self, feature: str, method: str, params: dict[str, Any]) -> None:
-        link = self._wire()
-        link.need(feature)
-        link.tell(method, params)
-
-    def open(self, panel: Panel) -> None:
-        """Open a panel, without being asked."""
-        self._wire().open_panel(panel)
-
-    def call_tool(self, name: str, args: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Result:
-        """Run a tool of the host or of another extension. From within a tool use that of its `Call`."""
-        return self._wire().call_tool(name, dict(args or {}), "", timeout)
-
     # Running
 
     def run(self, dialect: str = "") -> None:
@@ -4392,8 +4435,8 @@ class Extension:
             log(_BY_HAND.format(name=self.name, version=self.version, file=sys.argv[0] or "FILE"))
             sys.exit(2)
         pipes = take_descriptors() if by_descriptors else take_stdio()
-        self._catch_signals()
         link = self._connect(spoken, pipes)
+        self._catch_signals()
         over = allocate_lock()
         over.acquire()
         link.on_end = lambda: start_new_thread(self._stop, (link, over))
@@ -4422,7 +4465,9 @@ class Extension:
             pass  # not the main thread: whoever has that sees to it
 
     def _terminated(self, *_: object) -> None:
-        """In the main thread, which may be about to read for ever."""
+        """In the main thread, which may be about to read for ever, or to wait for threads of the author's."""
+        if self._stopped:
+            os._exit(0)
         self._exits = True
         start_new_thread(self._wire().close, ())
 
@@ -4437,6 +4482,7 @@ class Extension:
         if self._exits or not ended:
             _flush()
             os._exit(link.exit_code)
+        self._stopped = True
         over.release()
 
 
