@@ -1,0 +1,3 @@
+module hilt-sdk
+
+go 1.22
