@@ -11,7 +11,7 @@ from hilt.transport.launch import Spec
 from hilt.transport.lines import TooLong
 from hilt.transport.trampoline import Limits, Pipes
 
-DEADLINE = 20.0
+DEADLINE = 45.0
 QUICK = 0.3
 """A grace for programs that will not use it."""
 

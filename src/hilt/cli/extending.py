@@ -22,6 +22,7 @@ from hilt.sessions.undo import FileHistory
 
 if TYPE_CHECKING:
     from hilt.extensions.services.answering import Services
+    from hilt.extensions.trace import Trace
     from hilt.packages.choices import Choices
     from hilt.packages.discovery import Untrusted
     from hilt.packages.trust.screening import Gate
@@ -36,6 +37,8 @@ class Sources(Struct, frozen=True):
     history: FileHistory
     questions: Questions | None
     """None where nobody can be asked."""
+    trace: "Trace | None" = None
+    """Where what is said goes as well."""
 
 
 @asynccontextmanager
@@ -75,6 +78,7 @@ async def extended(sources: Sources, wanted: Wanted, approver: UserApprover | No
         keep=partial(_keep, sources.ground, choices),
         keys=KEYS,
         facilities=facilities(sources, minds),
+        trace=sources.trace,
     )
     host = ExtensionHost(
         finder,

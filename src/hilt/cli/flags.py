@@ -125,6 +125,9 @@ def shared_parser() -> Parser:
     extensions.add_argument(
         "--strict-guards", action="store_true", help="refuse whatever a guard gives no verdict about"
     )
+    extensions.add_argument(
+        "--trace", default="", metavar="FILE", help="write what hilt and its extensions say to each other to this file"
+    )
 
     session = parser.add_argument_group("session")
     session.add_argument(
@@ -169,6 +172,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         raise UsageError("--tools and --no-tools exclude each other", hint="give one of them")
     if options.session == "" and "--session" in argv[:end]:
         raise UsageError("--session needs an id or a path", hint="`hilt sessions list` shows the ids")
+    if options.trace == "" and "--trace" in argv[:end]:
+        raise UsageError("--trace needs a file", hint="it is made, or added to")
     if options.no_yolo:
         if options.permissions not in (None, "ask"):
             raise UsageError(f"--no-yolo contradicts --permissions {options.permissions}", hint="give one of them")

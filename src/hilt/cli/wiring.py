@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,14 @@ from hilt.agent.session import Session
 from hilt.cli.chooser import Chooser
 from hilt.cli.extending import Sources, extended
 from hilt.cli.ground import Ground
-from hilt.cli.home import Home
 from hilt.cli.opening import existing_log, new_log
 from hilt.cli.wanted import Wanted
 from hilt.commands.builtin import CommandParts, builtin_commands
 from hilt.context.instructions import find_instructions, read_system
+from hilt.context.shipped_skills import with_shipped
 from hilt.context.skills import Skill, find_skills, manifest
 from hilt.frontends.approver import UserApprover
+from hilt.home import Home
 from hilt.model.contributions import Tool
 from hilt.model.masking import Mask
 from hilt.model.models import ModelInfo
@@ -44,6 +45,7 @@ from hilt.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from hilt.extensions.services.answering import Services
+    from hilt.extensions.trace import Trace
 
 BUILTIN = Owner("hilt", builtin=True)
 
@@ -72,6 +74,7 @@ async def assemble(
     """
     ground = Ground.survey(options, tell)
     wanted = _wanted(ground, one_shot=not can_ask)
+    trace = _trace(ground) if options.trace else None
     registry, bus = Registry(), Bus()
     chooser = Chooser(ground, registry, bus, lambda: session.extensions, extensible=wanted.any(), keyless=keyless)
     log, active = _open(ground, chooser)
@@ -105,10 +108,10 @@ async def assemble(
             one_shot=not can_ask,
         )
         session = Session(_as_configured(parts, ground), bus)
-        async with shell:
+        async with shell, trace.writing() if trace else nullcontext():
             tools = _chosen_tools(ground, offered)
             commands = builtin_commands(_command_parts(ground, session, skills, chooser.models))
-            sources = Sources(session, ground, chooser, history, questions if can_ask else None)
+            sources = Sources(session, ground, chooser, history, questions if can_ask else None, trace)
             with registry.publish(BUILTIN, (*tools, *commands)):
                 try:
                     async with extended(sources, wanted, approver) as services, session.running():
@@ -142,6 +145,16 @@ def _wanted(ground: Ground, *, one_shot: bool) -> Wanted:
         one_shot=one_shot,
         trust=options.trust,
     )
+
+
+def _trace(ground: Ground) -> "Trace":
+    """Before there is a session: a file that cannot be written is a mistake of the user. Raises `UsageError`."""
+    from hilt.extensions.trace import Trace  # hardly anybody wants one
+    from hilt.extensions.trace_line import Secrets
+    from hilt.packages.environment import secrets_of
+
+    secrets = Secrets((ground.mask, Mask(secrets_of(os.environ))))
+    return Trace.open(Path(ground.options.trace), secrets, ground.tell)
 
 
 def _open(ground: Ground, chooser: Chooser) -> tuple[SessionLog, ActiveModel]:
@@ -178,7 +191,7 @@ def _skills(ground: Ground) -> tuple[Skill, ...]:
         return ()
     found = find_skills(ground.home.root, ground.cwd, Path.home())
     ground.tell(*found.problems)
-    return tuple(found.skills)
+    return with_shipped(found.skills)
 
 
 def _system(ground: Ground, skills: tuple[Skill, ...]) -> str:

@@ -20,6 +20,7 @@ from hilt.transport.process import Exit
 if TYPE_CHECKING:
     from hilt.extensions.services.answering import Services
     from hilt.extensions.services.ports import Facilities
+    from hilt.extensions.trace import Trace
 
 
 class Agent(Protocol):
@@ -115,3 +116,5 @@ class House(Struct, frozen=True):
     """What stands behind the services; None where there are none."""
     services: "Services | None" = None
     """What extensions can ask for by method; the host makes them of the facilities."""
+    trace: "Trace | None" = None
+    """Where all that is said goes as well, if anybody wants that."""

@@ -16,10 +16,7 @@ def data_directory(found: Found, places: Places) -> Path:
         from hashlib import sha256  # loads a large library; few extensions come with a project
 
         return places.data / f"{found.name}@{sha256(str(found.where).encode()).hexdigest()[:12]}"
-    beside = found.manifest.dialect == "frames" and found.manifest.data_dir == "shared"
-    if beside and found.sandbox == "off":
-        return found.directory
-    return places.data / found.name
+    return found.directory if found.keeps_beside else places.data / found.name
 
 
 def make_data_directory(found: Found, places: Places) -> Path:

@@ -42,6 +42,8 @@ def switched_off(found: Found) -> Found:
 
 
 def why_disabled(found: Found) -> str:
+    if found.left_out:
+        return "HILT_ONLY_EXT does not name it"
     if found.choices.enabled is not False:
         return 'its manifest says "enabled": false'
     if found.source == "flag":

@@ -129,6 +129,7 @@ class Life:
             policy=policy(self.found, self._house.places, Path(self._house.surroundings.cwd)),
             pipes=pipes,
             speaks=_speaks if pipes == "either" else None,
+            tap=trace.tap(self.found) if (trace := self._house.trace) else None,
         )
 
     def _session(self) -> dict[str, str]:

@@ -59,6 +59,8 @@ class Found(Struct, frozen=True):
     consented: bool = False
     """The user was told that it has full access, and agreed: by an installation or by trusting the folder. Whoever
     names it on the command line needs no telling. One that was put among the others by hand was never asked about."""
+    left_out: bool = False
+    """It would run, but `HILT_ONLY_EXT` does not name it."""
 
     @property
     def name(self) -> str:
@@ -76,6 +78,12 @@ class Found(Struct, frozen=True):
         if self.source == "flag":
             return True
         return self.manifest.enabled if self.choices.enabled is None else self.choices.enabled
+
+    @property
+    def keeps_beside(self) -> bool:
+        """Its data lies beside its code: where it may write there, and always did."""
+        beside = self.manifest.dialect == "frames" and self.manifest.data_dir == "shared"
+        return beside and self.source != "project" and self.sandbox == "off"
 
     @property
     def permissions(self) -> Permissions:

@@ -63,7 +63,7 @@ _AMOUNTS = _names("MAX MIN NUM BUDGET")
 """Of tokens, as models count them."""
 _HARMLESS_NAMES = _names("DESKTOP_SESSION")
 
-_SECRET_VALUES = (
+_SECRET_PHRASES = (
     ("://", r"\bhttps?://[^/?#@\s]+@ | ://[^/?#@\s:]*:[^/?#@\s]+@"),
     ("PRIVATE KEY", r"-----BEGIN[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY"),
     (
@@ -72,9 +72,11 @@ _SECRET_VALUES = (
     ),
     # The same in JSON, where a key of docker's is called "auth".
     ('"', r"(?i:(?:password|passwd|secret|token|api_?key|access_?key|private_?key|auth)\"[ ]?:[ ]?\"[^\"])"),
-    ("://", r"://hooks\.slack\.com/services/\S | ://[a-z.]*discord(?:app)?\.com/api/webhooks/\S"),
-    ("AGE-SECRET-KEY-", r"\bAGE-SECRET-KEY-1[A-Z0-9]{16}"),
     ("", r"\A(?:Bearer|Basic)[ ]\S{8}"),
+    ("://", r"://hooks\.slack\.com/services/\S | ://[a-z.]*discord(?:app)?\.com/api/webhooks/\S"),
+)
+_SECRET_TOKENS = (
+    ("AGE-SECRET-KEY-", r"\bAGE-SECRET-KEY-1[A-Z0-9]{16}"),
     ("sk-", r"\bsk-[A-Za-z0-9_-]{16}"),
     ("k_", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{8}"),
     ("gh", r"\bgh[pousr]_[A-Za-z0-9]{16}"),
@@ -93,8 +95,10 @@ _SECRET_VALUES = (
     ("shp", r"\bshp(?:at|ss|ca)_[a-f0-9]{16}"),
     ("eyJ", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8}"),
 )
+_SECRET_VALUES = (*_SECRET_PHRASES, *_SECRET_TOKENS)
 """What well-known secrets look like, wherever they stand in a value, and what no such value lacks: most values are
-ruled out by that alone, in a hundredth of the time. The first are URLs with a token or password in them."""
+ruled out by that alone, in a hundredth of the time. The first are URLs with a token or password in them; tokens are
+those that anybody would know for one, wherever it stands."""
 
 
 class Given(Struct, frozen=True):
@@ -108,6 +112,25 @@ def environment(ambient: Mapping[str, str], permissions: Permissions, provider_v
     own = frozenset((*_OWN, *provider_variables))
     env = {name: value for name, value in ambient.items() if _given(name, value, permissions, own)}
     return Given(env, tuple(sorted(ambient.keys() - env.keys())))
+
+
+def secrets_of(ambient: Mapping[str, str]) -> tuple[str, ...]:
+    """What must not be shown of an environment, whoever is given it."""
+    apart = ((name, value) for name, value in ambient.items() if name not in _PLAIN and not name.startswith("LC_"))
+    return tuple(value for name, value in apart if name in _OWN or _is_secret(name, value))
+
+
+def may_have_token(text: str) -> bool:
+    """Whether `tokens_hidden` could find something in it, or in a text that stands in it escaped, as in JSON."""
+    return any(mark in text and _compiled(pattern.replace(r"\b", "")).search(text) for mark, pattern in _SECRET_TOKENS)
+
+
+def tokens_hidden(text: str, hidden: str) -> str:
+    """The text with something else in the place of what looks like a token of a well-known kind."""
+    for mark, pattern in _SECRET_TOKENS:
+        if mark in text:
+            text = _compiled(rf"(?:{pattern})[A-Za-z0-9_.+/=-]*").sub(hidden, text)
+    return text
 
 
 def _given(name: str, value: str, permissions: Permissions, own: Collection[str]) -> bool:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -22,6 +22,9 @@ from hilt.transport.policy import Confined, Policy
 from hilt.transport.processes import mark, pidfds_work, signal_group
 from hilt.transport.stderr import Log
 from hilt.transport.trampoline import Limits, Pipes, stand_back, wrap
+
+if TYPE_CHECKING:
+    from hilt.transport.tapping import Tap
 
 _REAPING = 1.0
 _LOWEST = 20
@@ -50,6 +53,8 @@ class Spec(Struct, frozen=True):
     """What to hold it to; without one it runs as the user does."""
     speaks: Speaks | None = None
     """With `either`."""
+    tap: "Tap | None" = None
+    """Who sees what is said to it and by it, if anybody does."""
 
 
 class Launched(Struct, frozen=True):

@@ -26,6 +26,7 @@ from hilt.transport.stderr import Stderr
 if TYPE_CHECKING:
     from hilt.transport.either import Arrangement
     from hilt.transport.stray import Stray
+    from hilt.transport.tapping import Tap
 
 _STARTS = 16
 _FLUSH = 0.5
@@ -75,14 +76,14 @@ async def _start(spec: Spec, bounds: Bounds | None) -> "Child":
             launch.abandon()
             raise explain(OSError(errno.EAGAIN, str(error)), spec.argv[0]) from error
     try:
-        return Child(launched, bounds or Bounds(), spec.speaks)
+        return Child(launched, bounds or Bounds(), spec.speaks, spec.tap)
     except OSError as error:
         launched.dispose()
         raise explain(error, spec.argv[0]) from error
 
 
 class Child:
-    def __init__(self, launched: Launched, bounds: Bounds, speaks: Speaks | None) -> None:
+    def __init__(self, launched: Launched, bounds: Bounds, speaks: Speaks | None, tap: "Tap | None" = None) -> None:
         self._process = launched.process
         self._marker = launched.marker
         self._leash = launched.leash
@@ -105,7 +106,8 @@ class Child:
         """How it ended, once it has."""
         self.arrangement: Arrangement | None = "stdio" if launched.stdout is None else "fd34"
         """Where it speaks; None while it may be either."""
-        self.channel = Channel(*self._pipes(launched, bounds, speaks), bounds)
+        self._tap = tap
+        self.channel = self._channel(*self._pipes(launched, bounds, speaks), bounds)
         self._watch = _ExitWatch(launched.pidfd, self._note_exit)
 
     def _pipes(self, launched: Launched, bounds: Bounds, speaks: Speaks | None) -> tuple[Source, Sink]:
@@ -130,6 +132,14 @@ class Child:
 
         first.on_decision(decided)
         return first, both
+
+    def _channel(self, source: Source, sink: Sink, bounds: Bounds) -> Channel:
+        if self._tap is None:
+            return Channel(source, sink, bounds)
+        from hilt.transport.tapping import TappedChannel  # hardly anybody is watched
+
+        self._tap.started(self.pid)
+        return TappedChannel(source, sink, bounds, self._tap)
 
     async def exited(self) -> Exit:
         """Wait until the program has ended. Says nothing of its output: see `Channel.drain`."""
@@ -258,6 +268,8 @@ class Child:
         self._stderr.catch_up()
         if self._stray:
             self._stray.catch_up()
+        if self._tap:
+            self._tap.exited(self.exit, self.channel.dropped)
         self._exited.set()
 
     def _destroy(self) -> None:

@@ -40,9 +40,9 @@ def show(site: Site, options: argparse.Namespace) -> Told:
 def _follow(path: Path, options: argparse.Namespace) -> NoReturn:
     """Until interrupted. The file that the first lines come from is the one that is followed, whatever its name is."""
     older = _older(path)
-    pieces = _pieces(path)
-    _write(_last([*older, *next(pieces)], options.lines), as_json=options.json)
-    for piece in pieces:
+    parts = pieces(path)
+    _write(_last([*older, *next(parts)], options.lines), as_json=options.json)
+    for piece in parts:
         _write(piece, as_json=options.json)
     raise AssertionError("a log has no end")
 
@@ -61,7 +61,7 @@ def _split(data: bytes) -> list[str]:
     return data.decode("utf-8", "replace").split("\n") if data else []
 
 
-def _pieces(path: Path) -> Iterator[list[str]]:
+def pieces(path: Path) -> Iterator[list[str]]:
     """Whole lines: all that are there, then more as they come; also when the log is begun anew."""
     file = path.open("rb")
     whole, _, rest = file.read(_LARGEST).rpartition(b"\n")
