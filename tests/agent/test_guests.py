@@ -49,7 +49,7 @@ from hilt.registry.snapshot import Owner
 from support.agent import calls, echo, says, tool
 from support.extending import Extended, extended
 
-DEADLINE = 10.0
+DEADLINE = 45.0
 ECHO = tool("echo", echo)
 
 

@@ -51,7 +51,7 @@ from hilt.sessions.records import NoteRecord, new_meta
 from support.agent import MODEL, calls, echo, says, tool
 from support.extending import Extended, extended
 
-DEADLINE = 10.0
+DEADLINE = 45.0
 NO_ANSWER = ExtensionError("g", "g is out for lunch")
 
 

@@ -1,6 +1,6 @@
 """SIGKILL at any moment: what was acknowledged is there, nothing else is, and the session goes on.
 
-`HILT_KILL_ROUNDS` sets how many random kills there are in all.
+`HILT_KILL_ROUNDS` sets how many random kills there are in all; `make soak` has many.
 """
 
 import os
@@ -18,7 +18,7 @@ from hilt.sessions.log import SessionLog
 from support.agent import calls, running, says, script
 from support.killing import Ended, Place, Said, accepted, recorded
 
-ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "200"))
+ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "64"))
 PARTS = 8
 JSON = ("--json", "--provider", "script", "--script")
 RPC = ("rpc", "--provider", "script", "--script")

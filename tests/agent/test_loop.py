@@ -30,6 +30,7 @@ from hilt.model.events import (
 )
 from hilt.model.stream import Completed, ModelRequest, StreamItem, TextDelta, ThinkingDelta, ToolUseStart
 from support.agent import DEADLINE, calls, echo, running, says, script, tool
+from support.clocks import no_time_passes
 
 
 async def test_the_events_of_a_prompt_come_once_and_in_order(tmp_path: Path) -> None:
@@ -335,15 +336,14 @@ async def test_a_stream_that_ends_without_its_end_is_a_transient_failure() -> No
 # Cancelling
 
 
-async def test_cancelling_a_silent_provider_returns_control_within_100_ms() -> None:
+async def test_cancelling_a_silent_provider_returns_control_at_once() -> None:
     provider = Endless(TextDelta("I was about to"))
     async with running(provider) as harness:
         saying = asyncio.ensure_future(harness.say("hello"))
         await harness.seen(TextDelta)
-        began = time.monotonic()
-        assert harness.session.abort()
-        outcome = await saying
-        assert time.monotonic() - began < 0.1
+        with no_time_passes():
+            assert harness.session.abort()
+            outcome = await saying
         assert outcome.stop == "aborted" and provider.closed.is_set()
         assert harness.kinds()[-4:] == ["usage", "assistant_message", "turn_end", "done"]
         assert harness.of(TurnEnded)[-1].stop == "aborted" and harness.of(Done)[-1].stop == "aborted"
@@ -362,7 +362,7 @@ async def test_a_tool_call_that_was_still_being_written_is_dropped_when_cancelle
         assert not harness.of(AssistantMessageAdded) and not harness.of(ToolCalled)
 
 
-async def test_cancelling_tools_returns_within_100_ms_and_leaves_a_transcript_providers_accept(tmp_path: Path) -> None:
+async def test_cancelling_tools_returns_at_once_and_leaves_a_transcript_providers_accept(tmp_path: Path) -> None:
     async def stuck(invocation: Invocation) -> ToolOutput:
         await invocation.progress("working")
         await asyncio.Event().wait()
@@ -372,10 +372,9 @@ async def test_cancelling_tools_returns_within_100_ms_and_leaves_a_transcript_pr
     async with running(model, tool("echo", echo), tool("stuck", stuck)) as harness:
         saying = asyncio.ensure_future(harness.say("go"))
         await harness.seen(ToolProgressed)
-        began = time.monotonic()
-        harness.session.abort()
-        assert (await saying).stop == "aborted"
-        assert time.monotonic() - began < 0.1
+        with no_time_passes():
+            harness.session.abort()
+            assert (await saying).stop == "aborted"
         results = harness.of(ToolResultAdded)
         assert [result.is_error for result in results] == [False, True, True]
         assert all("outcome" in text_of(result.content) for result in results[1:])

@@ -30,6 +30,7 @@ from hilt.tools.shell import Shell
 from hilt.tools.workspace import Workspace
 from support.agent import DEADLINE, Harness, calls, running, says, script, tool
 from support.properties import patient
+from transport.children import runs, until
 
 
 @asynccontextmanager
@@ -164,8 +165,7 @@ async def test_cancelling_whoever_waits_ends_the_command_without_a_trace(tmp_pat
 
 
 async def gone(pid: int) -> None:
-    while (stat := Path(f"/proc/{pid}/stat")).exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
-        await asyncio.sleep(0.01)
+    await until(lambda: not runs(pid))
 
 
 async def test_of_a_stopped_flood_the_end_is_told_and_no_more_than_the_model_can_take(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_signal_during_a_command_ends_it_and_tells_by_the_exit_code(tmp_path: 
         start = time.monotonic()
         process.send_signal(number)
         out, err = process.communicate(timeout=DEADLINE)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
     assert (process.returncode, out) == (code, b"")
     assert b"Traceback" not in err
     wait_gone(mark)

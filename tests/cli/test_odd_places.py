@@ -96,7 +96,7 @@ def test_one_ctrl_c_ends_json_output_that_nobody_reads(tmp_path: Path) -> None:
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
         assert process.wait(DEADLINE) == 130
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
 
 
 def test_mistakes_about_sessions_and_verbs_are_explained(tmp_path: Path) -> None:

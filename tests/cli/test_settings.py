@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from hilt.cli.config import Config
-from hilt.cli.home import Home
 from hilt.cli.settings import Settings, small_model
 from hilt.errors import ConfigError, HiltError
+from hilt.home import Home
 
 USUAL = ("defaultModel", "smallModel", "agent.compactAt", "agent.maxTurns")
 

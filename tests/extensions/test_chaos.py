@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHAOS = ROOT / "tests" / "support" / "chaos.py"
-DEADLINE = 10.0
+DEADLINE = 45.0
 
 Frame: TypeAlias = dict[str, Any]
 

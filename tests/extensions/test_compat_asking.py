@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from hilt.agent import interception
 from hilt.agent.questions import Reply
-from hilt.extensions.methods import serving
 from hilt.model.events import Noticed, QuestionAsked
+from support.clocks import pass_time
 from support.extending import extended, tool
 from support.offerer import Ask
 from support.offering import offering
 
 pytestmark = pytest.mark.usefixtures("dialect")
 
-QUICK = 1.0
-"""Seconds the interceptor has, enough to ask the user on a slow machine. All of them together have twice that."""
+TIME = 5.0
+"""Seconds the interceptor has. All of them together have twice that."""
 
 
 def confirm(ask: Ask) -> Any:
@@ -32,14 +31,8 @@ def confirm_and_hang(ask: Ask) -> Any:
 
 def gate(answer: Any) -> Any:
     offer = ("interceptor", {"name": "gate"})
-    guard = {"timeout_ms": round(QUICK * 1000)}
+    guard = {"timeout_ms": round(TIME * 1000)}
     return offering("gate", offer, answers={"interceptor/before": answer}, guard=guard)
-
-
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interception, "_BUDGET", 2 * QUICK)
-    monkeypatch.setattr(serving, "_MOMENT", 2 * QUICK)
 
 
 async def test_the_user_may_take_longer_than_the_interceptors_have(tmp_path: Path) -> None:
@@ -47,7 +40,7 @@ async def test_the_user_may_take_longer_than_the_interceptors_have(tmp_path: Pat
         await it.ready()
         calling = group.create_task(it.call("t"))
         question = await it.seen(QuestionAsked)
-        await asyncio.sleep(3 * QUICK)  # nothing happens, which is the point
+        await pass_time(3 * TIME)
         assert not calling.done()
         it.questions.answer(question.id, Reply(selected="no"))
         text, refused = await calling
@@ -61,5 +54,9 @@ async def test_once_the_user_has_answered_time_passes_again(tmp_path: Path) -> N
         calling = group.create_task(it.call("t"))
         question = await it.seen(QuestionAsked)
         it.questions.answer(question.id, Reply(selected="yes"))
+        await pass_time(0.0)
+        assert not calling.done()
+        await pass_time(TIME + 1)  # in which it may make something of the answer
+        await pass_time(2 * TIME + 1)
         await calling
         await it.warned("gate gave no verdict")

@@ -47,6 +47,7 @@ def works(hilt: Hilt, flags: tuple[str, ...]) -> list[str]:
     """Calls its tool, and gives the prompt sections there are."""
     with hilt.rpc(*hilt.script(calls(("t", {})), says("done")), *flags) as rpc:
         rpc.event("ext_status", extension="p", state="ready")
+        rpc.settled()
         (result,) = [line for line in rpc.prompt("go") if line["type"] == "tool_result"]
         assert (result["content"][0]["text"], result["is_error"]) == ("ok", False)
         sections = rpc.ask("host", method="host/promptSections")["data"]["sections"]

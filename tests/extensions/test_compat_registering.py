@@ -35,6 +35,7 @@ def test_nulls_in_a_schema_cost_no_tool_and_reach_no_model(hilt: Hilt) -> None:
     steps = calls(("t", {"a": "x", "b": [1]}), ("t", {"b": 1}))
     with hilt.rpc(*hilt.script(steps, says("done")), "--ext", str(made)) as rpc:
         rpc.event("ext_status", state="ready")
+        rpc.settled()
         fitting, wrong = results(rpc.prompt("go"))
         assert fitting == ("ok", False)
         assert wrong[1] and "invalid arguments for t" in wrong[0]
@@ -60,6 +61,7 @@ def test_a_tool_whose_schema_is_none_gets_its_arguments_unchecked(hilt: Hilt, sc
     made = offering("p", tool("t", schema)).write(hilt.folder)
     with hilt.rpc(*hilt.script(calls(("t", {"a": "x"})), says("done")), "--ext", str(made)) as rpc:
         rpc.event("ext_status", state="ready")
+        rpc.settled()
         assert results(rpc.prompt("go")) == [("ok", False)]
     (call,) = heard(made, "tool/execute")
     assert call["params"]["args"] == {"a": "x"}
@@ -69,6 +71,7 @@ def test_a_tool_with_an_interrupt_behaviour_that_nobody_knows_is_there_all_the_s
     made = offering("p", tool("t", {"type": "object"}, interruptBehavior="wait"), dialect="jsonrpc").write(hilt.folder)
     with hilt.rpc(*hilt.script(calls(("t", {})), says("done")), "--ext", str(made)) as rpc:
         rpc.event("notice", message="extension p: tool t: interruptBehavior must be cancel or block; cancel it is")
+        rpc.settled()
         assert results(rpc.prompt("go")) == [("ok", False)]
 
 
@@ -78,6 +81,7 @@ def test_handlers_that_share_a_name_are_all_told(hilt: Hilt, name: str) -> None:
     made = offering("p", *handlers, dialect="jsonrpc").write(hilt.folder)
     with hilt.rpc(*hilt.script(says("done")), "--ext", str(made)) as rpc:
         rpc.event("ext_status", state="ready")
+        rpc.settled()
         rpc.prompt("go")
         until(lambda: len(heard(made, "event/dispatch")) == 2, "both")
     assert [one["params"]["type"] for one in heard(made, "event/dispatch")] == ["EventTurnStart", "EventAgentEnd"]

@@ -25,14 +25,13 @@ from hilt.model.extensions import Dialect
 from hilt.packages.manifest import Manifest
 from support.agent import calls, echo, says
 from support.agent import tool as builtin
+from support.clocks import no_time_passes, pass_time
 from support.extending import FRAMES_ONLY, JSONRPC_ONLY, Extended, Made, chaos, extended, tool
 from support.leftovers import nothing_left
 
 pytestmark = pytest.mark.usefixtures("dialect")
-SLACK = 2.0
+SLACK = 4.0
 """Seconds that a busy machine may take for what should take none."""
-PROMPT = 0.5
-"""The same for what a person is waiting for."""
 
 
 def now() -> float:
@@ -110,14 +109,18 @@ def test_a_call_may_take_a_minute_unless_the_manifest_says_otherwise() -> None:
 
 async def test_a_call_without_an_answer_ends_at_its_deadline_and_the_extension_is_told(tmp_path: Path) -> None:
     never = {"on": "tool_call", "times": 1, "do": []}
-    quick = tool("t", f"record:{tmp_path / 'frames'}", never, tool_timeout_ms=500)
-    async with beside(tmp_path, quick, turns=[calls(("t", {}), ("t", {})), says("so")]) as it:
-        began = now()
-        await it.say()
-        assert 0.5 <= now() - began < 0.5 + SLACK
+    quick = tool("t", f"record:{tmp_path / 'frames'}", never, tool_timeout_ms=10_000)
+    turns = [calls(("t", {}), ("t", {})), says("so")]
+    async with beside(tmp_path, quick, turns=turns) as it, asyncio.TaskGroup() as group:
+        saying = group.create_task(it.say())
+        await it.until(lambda: asked(it, "frames"))
+        await pass_time(9)
+        assert not it.of(ToolResultAdded)
+        await pass_time(1)
+        await saying
         late, fine = it.of(ToolResultAdded)
         assert (late.status, late.is_error) == ("timed_out", True)
-        assert text_of(late.content).startswith("extension t/t failed: timeout waiting for t/t (0.5")
+        assert text_of(late.content).startswith("extension t/t failed: timeout waiting for t/t (10 s")
         assert text_of(fine.content) == "ok", "it is not ended for it"
         (cancelled,) = asked(it, "frames", "tool_cancel")
         assert cancelled["id"] == asked(it, "frames")[0]["id"]
@@ -125,8 +128,8 @@ async def test_a_call_without_an_answer_ends_at_its_deadline_and_the_extension_i
 
 
 async def test_progress_extends_the_deadline_and_is_shown_before_the_result(tmp_path: Path) -> None:
-    steps = [step for number in range(3) for step in ("sleep:0.3", f"tool_progress:step {number}")]
-    working = tool("t", {"on": "tool_call", "do": [*steps, "answer"]}, tool_timeout_ms=700)
+    steps = [step for number in range(3) for step in ("sleep:0.8", f"tool_progress:step {number}")]
+    working = tool("t", {"on": "tool_call", "do": [*steps, "answer"]}, tool_timeout_ms=2000)
     async with beside(tmp_path, working, turns=[calls(("t", {})), says("so")]) as it:
         await it.say()
         assert it.result() == "ok"
@@ -296,10 +299,9 @@ async def test_a_stop_returns_at_once_whatever_the_extension_does_and_the_connec
     async with beside(tmp_path, tool("t", f"record:{frames}", deaf), turns=[calls(("t", {})), says("so")]) as it:
         job = await it.session.prompt(user_text("go"))
         await it.until((tmp_path / "begun").exists)
-        began = now()
-        assert it.session.abort()
-        outcome = await job.result()
-        assert now() - began < PROMPT
+        with no_time_passes():
+            assert it.session.abort()
+            outcome = await job.result()
         assert outcome.stop == "aborted"
         (result,) = it.of(ToolResultAdded)
         assert result.status == "cancelled" and "outcome is unknown" in it.result()
@@ -376,7 +378,7 @@ async def test_an_answer_that_cannot_be_used_is_one_that_says_so(
     async with beside(tmp_path, tool("t", {"on": "tool_call", "times": 1, "do": answer})) as it:
         began = now()
         text, failed = await it.call("t")
-        assert now() - began < 5 * SLACK, "50 MB take a moment, but not the minute a call may take"
+        assert now() - began < 10 * SLACK, "50 MB take a moment, but not the minute a call may take"
         assert told in text and failed is is_error
         if is_error:
             assert "extension t" in text
@@ -535,7 +537,7 @@ async def test_a_call_of_a_tool_that_is_taken_back_ends_it_and_is_answered_and_o
 async def test_what_was_begun_for_a_call_ends_with_it(tmp_path: Path) -> None:
     gate = Gate()
     nested = {"on": "tool_call", "do": ['call_tool:{"id":"g","name":"gate","parent_id":"$ID"}']}
-    async with beside(tmp_path, tool("t", nested, tool_timeout_ms=500), offered=(gate.tool,)) as it:
+    async with beside(tmp_path, tool("t", nested, tool_timeout_ms=1500), offered=(gate.tool,)) as it:
         text, is_error = await it.call("t")
         assert is_error and "timeout" in text
         await it.until(lambda: gate.cancelled == 1)
@@ -683,10 +685,9 @@ async def test_a_stop_ends_a_command_at_once(tmp_path: Path) -> None:
     async with beside(tmp_path, made) as it, asyncio.TaskGroup() as group:
         command = group.create_task(failing(it, "c"))
         await it.until(lambda: it.session.stops)
-        began = now()
-        assert it.session.abort()
-        assert await command == "/c was cancelled"
-        assert now() - began < PROMPT
+        with no_time_passes():
+            assert it.session.abort()
+            assert await command == "/c was cancelled"
         assert await it.session.command("c")
 
 

@@ -28,7 +28,7 @@ from support.leftovers import nothing_left
 from transport.children import our_children, runs, state
 
 pytestmark = pytest.mark.usefixtures("dialect")
-SLACK = 1.5
+SLACK = 5.0
 """Seconds that a busy machine may take for what should take none."""
 
 
@@ -250,12 +250,12 @@ async def test_stopping_in_the_middle_of_a_reload_leaves_neither_the_old_nor_the
 
 async def test_ten_that_ignore_every_request_to_end_are_gone_within_the_grace_and_a_second(tmp_path: Path) -> None:
     stubborn = ("hello", "ignore_sigterm", "mute", {"on": "eof", "do": []}, "ready")
-    made = [chaos(f"t{n}", *stubborn, stop_grace_ms=400) for n in range(10)]
+    made = [chaos(f"t{n}", *stubborn, stop_grace_ms=1000) for n in range(10)]
     began = 0.0
     async with nothing_left(), extended(tmp_path, *made) as it:
         await it.ready()
         began = time.monotonic()
-    assert 0.4 < time.monotonic() - began < 0.4 + 1 + SLACK
+    assert 1 < time.monotonic() - began < 1 + 1 + SLACK, "side by side"
 
 
 async def test_one_that_has_something_to_finish_gets_the_grace_it_asked_for(tmp_path: Path) -> None:
@@ -424,7 +424,7 @@ async def test_one_that_is_stopped_in_its_tracks_fails_its_call_in_time_and_is_r
 
 
 async def test_one_that_is_stopped_is_woken_so_that_it_can_end_properly(tmp_path: Path) -> None:
-    made = tool("t", {"on": "shutdown", "do": ["touch:tidy", "exit"]}, stop_grace_ms=5000)
+    made = tool("t", {"on": "shutdown", "do": ["touch:tidy", "exit"]}, stop_grace_ms=10_000)
     began = 0.0
     async with nothing_left(), extended(tmp_path, made) as it:
         await it.ready()

@@ -104,7 +104,8 @@ async def test_one_that_never_reads_fails_each_call_by_its_deadline_whether_it_w
         late = [text for text in texts if "timeout waiting for deaf/deaf" in text]
         refused = [text for text in texts if "deaf was not sent" in text]
         assert len(late) + len(refused) == 14
-        assert 8 * MIB / 900_000 < len(late) <= 10 * MIB / 900_000, f"what waits is bounded: {len(late)}"
+        # As many as may wait; and what the pipe holds, if the first of them was written before the others came.
+        assert 8 * MIB // 900_000 <= len(late) <= 10 * MIB // 900_000, f"what waits is bounded: {len(late)}"
         assert "bytes of calls are waiting to be read\nthe program has stopped reading" in refused[0]
 
 
@@ -341,22 +342,27 @@ async def test_events_and_calls_arrive_whole_and_in_the_order_in_which_they_happ
 
 
 @JSONRPC_ONLY
+@pytest.mark.timeout(180)  # a machine with other things to do takes several times as long
 async def test_events_arrive_one_after_the_other_in_the_order_in_which_they_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatch, "_NEXT", 60.0)
     slowly = {"on": "event/dispatch", "match": {"text": "7"}, "do": ["sleep:0.2", "answer"]}
-    made = tool("t", "record:got", "subscribe:assistant_message", slowly)
+    made, record = tool("t", "record:got", "subscribe:assistant_message", slowly), tmp_path / "extensions/t/got"
     async with beside(tmp_path, made) as it:
 
         def got() -> list[str]:
             return [frame["text"] for frame in it.frames("extensions/t/got") if frame["type"] == "event"]
 
+        def rows() -> int:
+            """At least as many as there are events, and quickly counted."""
+            return record.read_bytes().count(b"\n")
+
         for number in range(2000):
             await message(it, str(number))
             if number % 500 == 499:
                 assert await it.call("t", number=number) == ("ok", False)
-                await it.until(lambda number=number: len(got()) == number + 1, "all of them so far")  # type: ignore[misc]
+                await it.until(lambda number=number: rows() > number and len(got()) == number + 1)  # type: ignore[misc]
         assert got() == list(map(str, range(2000)))
         assert it.status("t").events_lost == 0
 

@@ -56,13 +56,14 @@ INTERRUPTIONS: dict[str, Callable[[World], object]] = {
 }
 
 
+@pytest.mark.timeout(300)  # a machine with other things to do takes several times as long
 @pytest.mark.parametrize("how", INTERRUPTIONS)
 @pytest.mark.parametrize("script", [call_a_tool, reload_it, add_another, remove_it])
 def test_a_script_that_is_interrupted_at_any_step_ends_once_in_time_and_leaves_nothing(
-    script: Script, how: str, tmp_path: Path
+    script: Script, how: str, quick_path: Path
 ) -> None:
     def folder(number: int) -> Path:
-        (path := tmp_path / str(number)).mkdir()
+        (path := quick_path / str(number)).mkdir()
         return path
 
     steps = play(folder(0), script)
@@ -71,10 +72,11 @@ def test_a_script_that_is_interrupted_at_any_step_ends_once_in_time_and_leaves_n
         play(folder(step), script, step, INTERRUPTIONS[how])
 
 
+@pytest.mark.timeout(300)  # a machine with other things to do takes several times as long
 @pytest.mark.parametrize("how", INTERRUPTIONS)
-def test_in_the_other_dialect_no_step_is_different(how: str, tmp_path: Path) -> None:
+def test_in_the_other_dialect_no_step_is_different(how: str, quick_path: Path) -> None:
     def folder(number: int) -> Path:
-        (path := tmp_path / str(number)).mkdir()
+        (path := quick_path / str(number)).mkdir()
         return path
 
     steps = play(folder(0), call_a_tool, dialect="jsonrpc")

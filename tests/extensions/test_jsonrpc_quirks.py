@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from hilt.model.events import Notified, ToolResultAdded
 from hilt.wire.line import LINE_LIMIT
@@ -210,9 +211,10 @@ while True:
 
 # Life and death
 
-GRANDCHILD = """
+HELD = f"held-by-{uuid4().hex}"
+GRANDCHILD = f"""
 # Holds every pipe for as long as it lives.
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "held-by-grandchild"], close_fds=False)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "{HELD}"], close_fds=False)
 """
 
 
@@ -243,7 +245,7 @@ until("nothing")
         await noted(it, "held")
         began = time.monotonic()
     assert time.monotonic() - began < 5
-    wait_gone("held-by-grandchild")
+    wait_gone(HELD)
 
 
 async def test_a_program_that_closes_its_output_is_gone_though_it_runs_on(tmp_path: Path) -> None:

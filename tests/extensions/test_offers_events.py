@@ -57,6 +57,7 @@ def test_every_event_reaches_an_extension_once_in_order_and_in_time(tmp_path: Pa
     turns = {"error": {"status": 503, "message": "busy"}}, first, says("done"), call, call, call, says("summary")
     with hilt.rpc(*hilt.script(*turns), "--ext", str(extension), "--max-steps", "3") as rpc:
         rpc.event("ext_status", extension="e", state="ready")
+        rpc.settled()
         rpc.prompt("go")
         assert rpc.event("ext_status_text")["text"].startswith("over")  # at once, without another run
         rpc.rest()

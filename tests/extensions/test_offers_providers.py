@@ -62,6 +62,7 @@ def test_a_conversation_with_tools_goes_through_an_extension_over_every_face(hil
     told = hilt.run("--json", "what is in it", *flags).events
     check_story(told)
     with hilt.rpc(*flags) as rpc:
+        rpc.settled()
         check_story(rpc.prompt("what is in it"))
         state = rpc.ask("get_state")["data"]
         assert (state["provider"], state["model"], state["context"]["window"]) == ("mine", "m1", 8192)
@@ -299,6 +300,7 @@ def linger(ask: Ask) -> Any:
 def test_a_cancelled_answer_is_given_up_by_the_extension_too(hilt: Hilt) -> None:
     extension = written(hilt, answers={"provider/stream": linger})
     with hilt.rpc("--ext", str(extension), "--model", "mine/m1") as rpc:
+        rpc.settled()
         rpc.send(type="prompt", message="wait")
         rpc.event("text_delta", delta="one moment")
         rpc.send(type="abort")
@@ -331,6 +333,7 @@ def test_a_provider_killed_in_mid_sentence_costs_that_answer_and_what_was_said_i
     (hilt.home / "config.toml").write_text("[retry]\nattempts = 1\n")
     extension = written(hilt, answers={"provider/stream": collapse})
     with hilt.rpc("--ext", str(extension), "--model", "mine/m1") as rpc:
+        rpc.settled()
         rpc.send(type="prompt", message="hi")
         rpc.event("text_delta", delta="sentence")
         (extension / "seen").touch()
@@ -393,6 +396,7 @@ def test_a_conversation_too_long_for_a_line_is_an_error_that_compacting_helps(hi
     extension = written(hilt, own, answers={"provider/stream": summarise})
     with hilt.rpc("--ext", str(extension), "--model", "mine/m1") as rpc:
         for letter in "ab":
+            rpc.settled()
             rpc.prompt(letter * 1_500_000)
             rpc.rest()
         told = rpc.prompt("c" * 1_500_000)

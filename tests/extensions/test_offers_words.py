@@ -166,6 +166,7 @@ def test_only_what_a_person_types_is_rewritten_and_no_slash_command_is(tmp_path:
     assert failed.code == 1 and "input transformer of a: not like this" in failed.err
     with hilt.rpc(*flags) as rpc:
         rpc.event("ext_status", extension="a", state="ready")
+        rpc.settled()
         assert users(rpc.prompt("as it is")) == ["as it is"]
         rpc.rest()
         asked = len(heard(extension, "inputTransformer/transform"))

@@ -124,6 +124,7 @@ def test_a_node_program_serves_a_tool_and_notes_every_end_of_a_turn(hilt: Hilt, 
     steps = calls(("repeat", {"text": "há\u2028", "times": 3}), ("repeat", {"text": "no", "times": 101}))
     with hilt.rpc(*hilt.script(steps, says("done")), *node) as rpc:
         rpc.event("ext_status", extension="node", state="ready")
+        rpc.settled()
         told = rpc.prompt("go")
         assert results(told) == [("há\u2028 há\u2028 há\u2028", False), ("times must be between 0 and 100", True)]
         ends = ["turn ended: tool_use", "turn ended: end"]
@@ -204,6 +205,7 @@ def test_all_four_live_side_by_side_and_leave_when_they_are_told_to(hilt: Hilt, 
         ("reverse", {"text": "ab"}),
     )
     with hilt.rpc(*hilt.script(steps, says("done")), *flags) as rpc:
+        rpc.settled()
         assert [text for text, _ in results(rpc.prompt("go"))] == ["3", "hello, Bob", "x x", "ba"]
         told = {one["name"]: one for one in rpc.ask("extensions")["data"]["extensions"]}
         assert list(told) == ["shell", "node", "checker", "python-no-ready"]

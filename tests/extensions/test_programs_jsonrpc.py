@@ -84,6 +84,7 @@ def test_a_python_program_on_its_own_descriptors_serves_tools_and_asks_the_host(
     steps = calls(("backwards", {"text": "stressed"}), ("recite", {}), ("backwards", {"test": "?"}))
     with hilt.rpc(*hilt.script(steps, says("done")), *program("python-fd")) as rpc:
         rpc.event("ext_status", extension="scribe", state="ready")
+        rpc.settled()
         told, recited, wrong = results(rpc.prompt("go"))
         assert told == ("desserts", False)
         assert json.loads(recited[0])[:2] == ["user", "assistant"]
@@ -113,6 +114,7 @@ def test_a_tool_registered_after_the_opening_is_there_for_the_next_turn(hilt: Hi
     steps = [calls(("shout", {"text": "hey"})), says("?"), calls(("shout", {"text": "hey"})), says("done")]
     with hilt.rpc(*hilt.script(*steps), *program("python-fd")) as rpc:
         rpc.event("ext_status", extension="scribe", state="ready")
+        rpc.settled()
         ((unknown, is_error),) = results(rpc.prompt("go"))
         assert is_error and "shout" in unknown
         rpc.rest()
@@ -128,6 +130,7 @@ def test_too_many_turns_are_told_before_the_end_of_the_run(hilt: Hilt, program: 
     steps = [calls(("backwards", {"text": "ab"})), says("never")]
     with hilt.rpc("--max-steps", "1", *hilt.script(*steps), *program("python-fd")) as rpc:
         rpc.event("ext_status", extension="scribe", state="ready")
+        rpc.settled()
         rpc.prompt("go")
         until(lambda: "ext_notify" in rpc.types(), "the ledger")
         (ledger,) = [line["message"].split() for line in rpc.lines if line["type"] == "ext_notify"]
@@ -225,6 +228,7 @@ def test_a_compiled_go_program_does_all_it_registers(hilt: Hilt, program: Flags,
     script = hilt.script(steps, says("done"), calls(("stop", {"text": ""})), says("never"))
     with hilt.rpc(*script, *program(name)) as rpc:
         rpc.event("ext_status", extension="tally", state="ready")
+        rpc.settled()
         counted, refused = results(rpc.prompt("go"))
         # The interceptor saw the arguments first, and capital keys are keys.
         assert counted == ("4 words in <a & b <c>>", False)
@@ -256,6 +260,7 @@ def test_with_p_a_compiled_go_program_guards_and_serves(hilt: Hilt, program: Fla
 def test_what_a_hook_of_a_go_program_adds_reaches_the_model_once(hilt: Hilt, program: Flags) -> None:
     with hilt.rpc(*hilt.script(says("hello"), says("again")), *program("go")) as rpc:
         rpc.event("ext_status", extension="tally", state="ready")
+        rpc.settled()
         rpc.prompt("good morning")
         rpc.rest()
         assert "good morning" not in rpc.ask("host", method="host/llmSnapshot")["data"]["system"]
@@ -270,6 +275,7 @@ def test_all_of_them_live_side_by_side_and_leave_when_their_input_ends(hilt: Hil
     flags = [word for name in names for word in program(name)]
     steps = calls(("backwards", {"text": "ab"}), ("sort", {"words": ["b", "a"]}), ("words", {"text": "x"}))
     with hilt.rpc(*hilt.script(steps, says("done")), *flags) as rpc:
+        rpc.settled()
         assert [text for text, _ in results(rpc.prompt("go"))] == ["ba", "a b", "1 words in <x>"]
         told = {one["name"]: one for one in rpc.ask("extensions")["data"]["extensions"]}
         assert list(told) == ["scribe", "plain", "weather", "tally"]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from hilt.agent.permissions import Permissions
-from hilt.cli.home import Home
 from hilt.cli.settings import Settings
 from hilt.errors import HiltError, SessionError
 from hilt.extensions.capabilities import READ, needed_to_hear
+from hilt.home import Home
 from hilt.model.events import Notified
 from hilt.model.extensions import Dialect, Note
 from hilt.packages.choices import Choices
@@ -191,6 +191,7 @@ def session_of(tmp_path: Path, answer: Any, dialect: Dialect) -> tuple[Hilt, lis
 def test_an_answer_without_end_is_ended(tmp_path: Path, dialect: Dialect) -> None:
     hilt, flags = session_of(tmp_path, endless, dialect)
     with hilt.rpc(*flags) as rpc:
+        rpc.settled()
         events = rpc.prompt("go")
         assert "more than 33,554,432 characters" in next(line for line in events if line["type"] == "error")["message"]
         assert not [line for line in events if line["type"] == "retry"]
@@ -226,6 +227,7 @@ def test_heavy_pieces_wait_for_the_reader_however_few_they_are(tmp_path: Path) -
 def test_a_failure_told_at_length_is_told_in_brief(tmp_path: Path, dialect: Dialect) -> None:
     hilt, flags = session_of(tmp_path, failing, dialect)
     with hilt.rpc(*flags) as rpc:
+        rpc.settled()
         told = [line for line in rpc.prompt("go") if line["type"] in ("retry", "error")]
     assert len(told) == 2 and max(len(str(line)) for line in told) < 11_000
 
@@ -233,6 +235,7 @@ def test_a_failure_told_at_length_is_told_in_brief(tmp_path: Path, dialect: Dial
 def test_two_calls_of_one_answer_never_have_the_same_id(tmp_path: Path, dialect: Dialect) -> None:
     hilt, flags = session_of(tmp_path, alike, dialect)
     with hilt.rpc(*flags) as rpc:
+        rpc.settled()
         results = [line for line in rpc.prompt("go") if line["type"] == "tool_result"]
     assert len({result["id"] for result in results}) == len(results) == 2
 

@@ -312,7 +312,7 @@ async def test_a_call_that_takes_longer_fails_when_the_old_process_has_had_its_t
             assert (await reload(it, "t")).problems == ()
             began = asyncio.get_running_loop().time()
             text, is_error = await call
-        assert asyncio.get_running_loop().time() - began < 2
+        assert asyncio.get_running_loop().time() - began < 5
         assert is_error and "t was stopped before it answered t" in text and "outcome is unknown" in text
         await it.until(lambda: not runs(old), "the end of the old one")
         assert it.status("t").state == "ready"

@@ -128,10 +128,10 @@ async def test_a_guard_that_is_off_is_not_asked_and_holds_nothing_back_and_event
 
 
 async def test_a_required_guard_that_is_off_does_not_hold_calls_back_while_it_is_not_even_up(tmp_path: Path) -> None:
-    made = chaos("t", f"wait_for:{tmp_path / 'go'}", "hello", "ready", guard={"required": True})
+    made = chaos("t", f"wait_for:{tmp_path / 'go'}", "hello", "ready", guard={"required": True, "timeout_ms": 60_000})
     choices = {"t": Choices(off=("guard", "tool:typo"))}
     async with nothing_left(), extended(tmp_path, made, choices=choices, offered=(ACT,), settling=0.0) as it:
-        async with asyncio.timeout(4):  # it has five seconds to answer, if it is asked
+        async with asyncio.timeout(20):  # it has a minute to answer, if it is asked
             assert await it.call("act") == ("{}", False)
         (tmp_path / "go").touch()
         await it.warned("tool:typo")

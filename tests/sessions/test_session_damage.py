@@ -1,5 +1,9 @@
-"""What is read back of a damaged file is what was written, less what was damaged."""
+"""What is read back of a damaged file is what was written, less what was damaged.
 
+`HILT_DAMAGE_RECORDS` sets how long the files are of which every byte is damaged once; `make soak` has long ones.
+"""
+
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,8 @@ from support.fault_fs import RecordingFiles
 from support.session_files import meta, reread, said, texts, write_session
 
 RECORDS = 50
-PARTS = 8
+EVERY_BYTE = int(os.environ.get("HILT_DAMAGE_RECORDS", "16"))
+PARTS = 4
 
 
 @pytest.fixture
@@ -35,7 +40,7 @@ def is_subsequence(some: list[str], whole: list[str]) -> bool:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_file_cut_at_any_byte_reads_back_as_a_prefix_and_takes_new_records(path: Path, part: int) -> None:
-    wanted = write_session(path, RECORDS)
+    wanted = write_session(path, EVERY_BYTE)
     content = path.read_bytes()
     ends = [at + 1 for at, byte in enumerate(content) if byte == 0x0A]
     for cut in range(part, len(content) + 1, PARTS):
@@ -90,8 +95,7 @@ def test_a_last_record_that_lacks_only_its_end_is_kept(path: Path) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_changed_byte_costs_the_records_it_touches_and_invents_none(path: Path, part: int) -> None:
-    records = 50
-    wanted = write_session(path, records)
+    wanted = write_session(path, EVERY_BYTE)
     content = path.read_bytes()
     for at in range(part, len(content), PARTS):
         changed = bytearray(content)
@@ -99,9 +103,9 @@ def test_a_changed_byte_costs_the_records_it_touches_and_invents_none(path: Path
         path.write_bytes(changed)
         found = reread(path)
         # A lost line end joins two lines, and both are lost.
-        assert len(found) >= records - 1 - (content[at] == 0x0A), f"byte {at}"
+        assert len(found) >= EVERY_BYTE - 1 - (content[at] == 0x0A), f"byte {at}"
         assert is_subsequence(found, wanted), f"byte {at}"
-        if at % 40 == part:
+        if at // PARTS % 5 == 0:
             assert append_and_reread(path) == [*found, "after"], f"byte {at}"
             path.with_name("one.jsonl.torn").unlink(missing_ok=True)
 

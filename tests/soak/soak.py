@@ -181,7 +181,7 @@ class Soak:
             turn = self.client.turn(f"call `{name}_slow`", cancel=True)
             assert turn.cancelled_in is not None
             self.escapes.append(turn.cancelled_in)
-            if turn.cancelled_in > SLOWEST_ESCAPE:
+            if turn.cancelled_in > SLOWEST_ESCAPE * self.options.patience:
                 self.problems.append(f"cancelling took {turn.cancelled_in:.2f} s")
         else:
             turn = self.client.turn(f"call `{name}_echo`")
@@ -322,7 +322,7 @@ class Soak:
 
     def no_survivors(self, how: str) -> None:
         """What outlives hilt is ours by now. Only daemons may, and only when hilt had no time to end them."""
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 3 * self.options.patience
         while True:
             reap()
             left = [pid for pid, _, _ in children(os.getpid())]
@@ -349,7 +349,9 @@ class Soak:
                 continue  # it is being restarted
             now_ = time.monotonic()
             since = {zombie: since.get(zombie, now_) for zombie in zombies}
-            old = [zombie[0] for zombie, first in since.items() if now_ - first > LONGEST_ZOMBIE]
+            old = [
+                zombie[0] for zombie, first in since.items() if now_ - first > LONGEST_ZOMBIE * self.options.patience
+            ]
             if old:
                 self.problems.append(f"zombies for more than a second: {old}")
 
@@ -471,6 +473,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--fault-every", type=float, default=15.0, metavar="SECONDS")
     parser.add_argument("--rest", type=int, default=100, help="turns between two points of rest")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--patience", type=float, default=1.0, help="so many times as long as on a quiet machine")
     options = parser.parse_args(arguments)
     if options.minutes:
         options.turns = round(options.minutes * options.rate)

@@ -38,7 +38,7 @@ from hilt.agent.session import Session
 from hilt.agent.toolbox import Toolbox
 from hilt.agent.topics import Topics
 from hilt.extensions.agent import House, Keep, Opener, Places, Surroundings
-from hilt.extensions.host import ExtensionHost
+from hilt.extensions.host import RunningExtensions
 from hilt.extensions.memory import Memory
 from hilt.frontends.encode import event_json, public
 from hilt.model.content import text_of
@@ -125,7 +125,7 @@ def tool(name: str = "t", *items: Any, dialect: Dialect | None = None, **manifes
 @dataclass
 class Extended:
     session: Session
-    host: ExtensionHost
+    host: RunningExtensions
     provider: Strict
     folder: Path
     questions: Questions
@@ -306,7 +306,7 @@ async def extended(
         lock=home / "extensions.lock",
         gate=Gate(TrustStore(home / "trust.json"), folder, home / "trusted", path, open=True),
     )
-    host = ExtensionHost(finder, house, registry, settling=settling, watch=watch)
+    host = RunningExtensions(finder, house, registry, settling=settling, watch=watch)
     it = Extended(session, host, strict, folder, questions)
     with registry.publish(Owner("hilt", builtin=True), offered), bus.subscribed(it.record), bus.subscribed(host):
         async with host.running():

@@ -219,6 +219,14 @@ class Rpc:
         self.event("done")
         return self.lines[first : self._looked]
 
+    def settled(self) -> None:
+        """Wait until no extension is being started any more: a prompt does not wait for them for long."""
+        until(lambda: not any(one["state"] == "starting" for one in self._extensions()), "an end of all starts")
+
+    def _extensions(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.ask("extensions")["data"]["extensions"]
+        return found
+
     def rest(self) -> None:
         """Wait until nothing runs: `done` is told a moment before that."""
         until(lambda: not self.ask("get_state")["data"]["busy"], "rest")

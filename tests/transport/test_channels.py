@@ -18,6 +18,7 @@ from hilt.transport.channels import Bounds, Channel
 from hilt.transport.lines import TooLong
 from hilt.transport.outbox import Outbox
 from hilt.transport.pipes import PipeSink, PipeSource
+from support.clocks import pass_time
 from support.properties import patient
 from transport.children import DEADLINE, Heard, until
 
@@ -245,12 +246,14 @@ async def test_a_writer_without_progress_is_told_once_until_there_is_progress(en
 
 
 async def test_a_slow_reader_is_not_a_stalled_one(ends: Ends) -> None:
-    channel, heard = ends.channel(Bounds(stall=0.8)), Heard()
+    channel, heard = ends.channel(), Heard()
     channel.listen(heard)
     channel.send(b"x" * 3_500_000)
     for _ in range(12):
-        await asyncio.sleep(0.1)
-        ends.received(100_000)
+        await pass_time(Bounds().stall - 1)
+        waiting = channel.waiting
+        ends.received(200_000)
+        await until(lambda waiting=waiting: channel.waiting < waiting)  # type: ignore[misc]
     assert heard.told == []
     channel.abort()
 
@@ -301,7 +304,7 @@ async def test_finishing_gives_up_on_a_reader_that_does_not_read(ends: Ends) -> 
     channel.send(b"x" * 3_000_000)
     started = time.monotonic()
     await channel.finish(0.1)
-    assert 0.05 < time.monotonic() - started < 2
+    assert 0.05 < time.monotonic() - started < 15
     assert channel.waiting == 0
     os.set_blocking(ends.far_read, True)
     size = 0

@@ -45,14 +45,14 @@ def test_the_best_that_there_is_is_named() -> None:
 def test_a_bubblewrap_that_does_not_work_is_not_used(
     script: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bubblewrap, "_PROBING", 0.5)
+    monkeypatch.setattr(bubblewrap, "_PROBING", 0.5 if reason == "timed out" else 30.0)
     fake_bubblewrap(monkeypatch, tmp_path, f"PATH=/usr/bin:/bin\n{script}")
     before = time.monotonic()
     with world() as made:
         assert confine(("/bin/true",), made.policy()).by == "landlock"
     assert reason in available()
     assert available().startswith("landlock")
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 20
 
 
 def test_it_is_tried_once_and_not_at_every_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

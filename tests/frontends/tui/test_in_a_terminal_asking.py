@@ -163,9 +163,7 @@ def quit_(terminal: Terminal, *first: str) -> None:
         terminal.wait_for(LISTENS)
         terminal.press(*first)
         terminal.wait_for("Ask anything")
-    terminal.press("C-c")
-    terminal.wait_for("again to leave")
-    terminal.press("C-c")
+    terminal.press("C-c", "C-c")
     terminal.wait_for("left with 0")
 
 

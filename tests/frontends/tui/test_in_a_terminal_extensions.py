@@ -9,6 +9,7 @@ import pytest
 from hilt.frontends.terminal import MARK
 from support.agent import calls, says
 from support.hilt_process import Hilt, until
+from support.leftovers import end_all_in
 from support.offerer import Ask
 from support.offering import heard, offering
 from support.screen import Terminal, needs_tmux
@@ -182,9 +183,6 @@ def test_words_of_an_extension_carry_its_name_and_start_a_turn(hilt: Hilt, diale
 @BOTH
 def test_a_panel_goes_with_its_owner_and_comes_back_with_it(hilt: Hilt, dialect: Any) -> None:
     # U3, with a real kill.
-    import os
-    import signal
-
     folder = gardener(hilt, dialect)
     with started(hilt, *hilt.script(says("well said")), "--ext", str(folder)) as terminal:
         terminal.wait_for("✓ 1 extension")
@@ -192,12 +190,7 @@ def test_a_panel_goes_with_its_owner_and_comes_back_with_it(hilt: Hilt, dialect:
         terminal.wait_for("┃ turnips")
         terminal.press("Down")
         until(lambda: any("key" in one["method"] for one in heard(folder)), "it hears the key")
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if (entry / "cwd").readlink() == folder:
-                    os.kill(int(entry.name), signal.SIGKILL)
-            except OSError:
-                continue
+        end_all_in(folder)
         terminal.wait_for("gardener is gone")
         terminal.wait_until(lambda screen: "is gone" not in screen and "✓ 1 extension" in screen, "it is back")
         terminal.wait_for("┃ turnips")

@@ -6,7 +6,6 @@ U4, U5 and U7 are with what extensions show when all is well, in `test_in_a_term
 import json
 import os
 import re
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rich.cells import cell_len
 
 from support.agent import calls, says
 from support.hilt_process import Hilt, until
-from support.leftovers import working_in
+from support.leftovers import end_all_in
 from support.offerer import Ask
 from support.offering import offering
 from support.screen import Terminal, needs_tmux
@@ -72,11 +71,6 @@ def say(terminal: Terminal, text: str) -> None:
     terminal.press("Enter")
 
 
-def killed(folder: Path) -> None:
-    for pid in working_in(folder):
-        os.kill(int(pid), signal.SIGKILL)
-
-
 def memory(terminal: Terminal) -> int:
     """Of the program, in bytes."""
     shell = terminal.asked("#{pane_pid}")[0]
@@ -99,14 +93,12 @@ def test_a_flood_of_everything_leaves_the_conversation_usable_and_the_memory_bou
         begun = time.monotonic()
         say(terminal, "hello")
         terminal.wait_until(lambda _: "well said" in said(hilt), "it is answered")
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 20
         seen = latest(terminal.text)
         terminal.wait_until(lambda shown: latest(shown) > seen + 5_000, "more of it")
         assert memory(terminal) - before < 150_000_000
-        terminal.press("C-c")
-        terminal.wait_for("again to leave")
-        terminal.press("C-c")
-        terminal.wait_for("left with 0", 10)
+        terminal.press("C-c", "C-c")
+        terminal.wait_for("left with 0")
 
 
 def latest(shown: str) -> int:
@@ -153,7 +145,7 @@ def test_a_question_whose_asker_died_is_closed_and_it_is_said_why(hilt: Hilt, di
         terminal.wait_for("✓ 1 extension")
         say(terminal, "/nosy")
         terminal.wait_for("nosy › asks you")
-        killed(extension)
+        end_all_in(extension)
         terminal.wait_until_gone("asks you")
         assert "[nosy]" in terminal.wait_for("what it asked you is closed")
         say(terminal, "hello")
@@ -174,7 +166,7 @@ def test_what_is_shown_goes_when_whose_it_is_dies(hilt: Hilt, dialect: Any) -> N
         say(terminal, "/mortal")
         for text in ("over everything", "beside it", "below it"):
             terminal.wait_for(text)
-        killed(extension)
+        end_all_in(extension)
         for text in ("over everything", "beside it", "below it"):
             terminal.wait_until_gone(text)
 

@@ -1,6 +1,5 @@
 """However the interface ends, the terminal is as it was found: settings, modes, keyboard, screen."""
 
-import os
 import signal
 import sys
 import textwrap
@@ -11,7 +10,7 @@ import pytest
 
 from support.agent import calls, says
 from support.hilt_process import Hilt
-from support.leftovers import working_in
+from support.leftovers import end_all_in
 from support.offerer import Ask
 from support.offering import offering
 from support.tty import Tty
@@ -200,8 +199,7 @@ def test_a_hostile_panel_leaves_nothing_behind(hilt: Hilt, end: str) -> None:
         tty.wait_for(b"a widget")
         tty.wait_for(b"a line")
         if end == "killed extension":
-            for pid in working_in(folder):
-                os.kill(int(pid), signal.SIGKILL)
+            end_all_in(folder)
             tty.wait_for(b"is gone")
         if end == "term":
             tty.signal(signal.SIGTERM)

@@ -11,7 +11,7 @@ from hilt.model.stream import TextDelta, ThinkingDelta, ToolUseArgs, ToolUseEnd,
 from hilt.providers import http
 from hilt.providers.http import Timeouts
 from providers.http.vendors import KEY, QUICK, VENDORS, Vendor, check_answer, collect, completed, request
-from support.api_server import Abort, ApiServer, Hold, Pause, Reply
+from support.api_server import WAIT_SECONDS, Abort, ApiServer, Hold, Pause, Reply
 
 each_vendor = pytest.mark.parametrize("vendor", VENDORS, ids=str)
 
@@ -194,7 +194,7 @@ async def test_a_provider_works_again_after_a_failure_and_after_being_closed() -
 async def test_a_whole_answer_is_not_held_up_by_a_connection_that_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "LINGER_SECONDS", 0.05)
     for vendor in VENDORS:
-        async with ApiServer(Reply.sse(vendor.answer, Hold())) as server, asyncio.timeout(3):
+        async with ApiServer(Reply.sse(vendor.answer, Hold())) as server, asyncio.timeout(WAIT_SECONDS):
             provider = vendor.make(KEY, server.url)
             check_answer(await collect(provider), vendor)
             await server.wait(server.client_left)
@@ -203,9 +203,9 @@ async def test_a_whole_answer_is_not_held_up_by_a_connection_that_stays_open(mon
 
 async def test_pings_after_a_whole_answer_do_not_hold_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "LINGER_SECONDS", 0.2)
-    pings = [step for _ in range(100) for step in (": ping\n\n", Pause(0.05))]
+    pings = [step for _ in range(1000) for step in (": ping\n\n", Pause(0.05))]
     for vendor in VENDORS:
-        async with ApiServer(Reply.sse(vendor.answer, *pings)) as server, asyncio.timeout(3):
+        async with ApiServer(Reply.sse(vendor.answer, *pings)) as server, asyncio.timeout(WAIT_SECONDS):
             provider = vendor.make(KEY, server.url)
             check_answer(await collect(provider), vendor)
             await provider.aclose()

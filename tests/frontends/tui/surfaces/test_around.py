@@ -48,6 +48,8 @@ async def test_what_had_to_give_way_comes_back(tmp_path: Path) -> None:
         order(face, "all", panel("p", *["line"] * 50))
         await face.shows("┃ line")
         await face.shows_no("row 7.")
+        await face.until(lambda: of_panels(face, "all"), "it is told how large its panel is")
         assert of_panels(face, "all") == [("resize", "p", 76, 11)]  # which does not depend on what comes and goes
+        await face.until(lambda: face.app.around and face.app.around.panels.has_keys)
         await face.press("escape")
         await face.shows("row 7.")

@@ -1,6 +1,6 @@
 """Parts of texts, at a cost that does not depend on their length."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.style import Style
 from textual.strip import Strip
@@ -20,6 +20,8 @@ def texts(rows: list[Strip]) -> list[str]:
 
 @patient
 @given(TEXTS, st.integers(2, 12), st.integers(1, 12))
+@example("aa   aa", 2, 2)  # spaces are left out where rows break, so that they hold more of the text
+@example("aaaa   ", 2, 2)
 def test_the_beginning_of_a_text_is_that_of_all_its_rows(text: str, width: int, most: int) -> None:
     rows, hidden = beginning(text, width, STYLE, most, plain)
     whole = plain(text, width, STYLE) if text.removesuffix("\n") else []
@@ -29,6 +31,7 @@ def test_the_beginning_of_a_text_is_that_of_all_its_rows(text: str, width: int, 
 
 @patient
 @given(TEXTS, st.integers(2, 12), st.integers(1, 12))
+@example("aa" + " " * 7 + "aa", 2, 2)
 def test_the_end_of_a_text_is_that_of_all_its_rows(text: str, width: int, most: int) -> None:
     rows, hidden = ending(text, width, STYLE, most, plain)
     whole = plain(text, width, STYLE) if text.removesuffix("\n") else []

@@ -189,8 +189,10 @@ def _by_clusters(text: str, clusters: Sequence[Cluster], room: int, others: int,
         begin = at
         at = _full(text, clusters, begin, room, hard=hard)
         end = at
-        while not hard and at < count and end - 1 > begin and text[clusters[end - 1][0]] == " ":
+        while not hard and at < count and end > begin and text[clusters[end - 1][0]] == " ":
             end -= 1
+        if end == begin:  # nothing but spaces
+            end = at
         yield clusters[begin][0], clusters[end - 1][1], sum([cells for _, _, cells in clusters[begin:end]])
         while not hard and at < count and text[clusters[at][0]] == " ":
             at += 1

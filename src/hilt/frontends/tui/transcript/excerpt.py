@@ -35,8 +35,13 @@ def beginning(text: str, width: int, style: Style, most: int, draw: Drawing) -> 
     while at <= len(text):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        until = min(end, _CHARACTERS, at + (most - len(rows) + 1) * width)
-        drawn = draw(text[at:until], width, style) or [Strip([])]
+        last, taken = min(end, _CHARACTERS), (most - len(rows) + 1) * width
+        while True:
+            until = min(last, at + taken)
+            drawn = draw(text[at:until], width, style) or [Strip([])]
+            if until == last or len(rows) + len(drawn) > most:
+                break
+            taken *= 2  # spaces are left out where rows break
         rows += drawn
         if len(rows) > most or until < end:
             break
@@ -54,8 +59,13 @@ def ending(text: str, width: int, style: Style, most: int, draw: Drawing) -> Exc
     end = len(text)
     while end >= 0:
         begin = text.rfind("\n", 0, end) + 1
-        start = max(begin, len(text) - _CHARACTERS, end - (most - count + 1) * width)
-        drawn = draw(text[start:end], width, style) or [Strip([])]
+        first, taken = max(begin, len(text) - _CHARACTERS), (most - count + 1) * width
+        while True:
+            start = max(first, end - taken)
+            drawn = draw(text[start:end], width, style) or [Strip([])]
+            if start == first or count + len(drawn) > most:
+                break
+            taken *= 2
         pieces.append(drawn)
         count += len(drawn)
         if count > most or start > begin:
