@@ -154,6 +154,17 @@ def discover(
     return Discovery(tuple(search.found), tuple(search.disabled), tuple(search.problems))
 
 
+def find_at(place: Path, path: str, choices: Mapping[str, Choices] = MappingProxyType({})) -> Found:
+    """The one that lies there, in a directory or as a file, and no other. Raises `ManifestError`."""
+    search = _Search(path, choices)
+    search.flag(str(place), Path())
+    for problem in search.problems:
+        raise ManifestError(problem.message.removeprefix("--ext "), hint=problem.hint, extension=problem.name)
+    for found in search.found:
+        return found
+    raise ManifestError(f"{shown(place)}: there is no program to run", hint='name one in the manifest: "exec"')
+
+
 def find_again(found: Found, path: str) -> Found:
     """The same extension as it is on the disk now; it may have been disabled. Raises `ManifestError`."""
     directory = found.origin or found.directory

@@ -78,7 +78,6 @@ class Finder(Struct, frozen=True):
             return found
         from hilt.packages.install.lock import Lock  # 5 ms, for nothing where nothing was installed
         from hilt.packages.install.shelf import Shelf
-        from hilt.packages.install.state import way_out
         from hilt.packages.install.verifying import verify
 
         try:
@@ -94,6 +93,8 @@ class Finder(Struct, frozen=True):
             entry = entries.get(name) if one.source == "user" else None
             difference = verify(entry, one.directory) if entry and entry.kind != "link" else None
             if entry and difference:
+                from hilt.packages.install.state import way_out
+
                 message = f"{shown(one.where)} is not as it was installed: {told(difference)}"
                 hint = f"`hilt ext update {name}` shows what it would change, and puts it right"
                 hint += way_out(name, one.manifest, difference, entry.tree.files) if one.sandbox == "off" else ""

@@ -34,6 +34,7 @@ def about(site: Site, one: Staged, choices: Choices, *, seeded: bool = False) ->
     if seeded:
         data = site.home.data / one.name
         lines += [f"  copies    {src} to {data / to}, unless that exists" for src, to in seeds(one.manifest, one.where)]
+    lines += [f"  state     {path}, which it may change: it is not pinned" for path in sorted(one.state)]
     # Told as they will be: the place it has just now means nothing to anybody. Its size has been told.
     found_out = (finding for finding in checkup(one.where, site.path) if finding.check != "size")
     wrong = (finding for finding in found_out if finding.level in ("warn", "error"))

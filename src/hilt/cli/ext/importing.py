@@ -11,12 +11,19 @@ from hilt.cli.ext.agreeing import about, agreed, choices_for, keep_choices
 from hilt.cli.ext.installing import prepared
 from hilt.cli.ext.site import Site, Told
 from hilt.errors import HiltError
+from hilt.packages.choices import sandbox_of
+from hilt.packages.discovery import Found
 from hilt.packages.install.installing import Staged
 from hilt.packages.install.sources import Directory
-from hilt.packages.manifest import manifest_file
+from hilt.packages.install.state import data_in
+from hilt.packages.manifest import Default, manifest_file, read_manifest
 from hilt.packages.members import shown
 
 _LARGEST_CONFIG = 256 * 1024
+_PINNED = (
+    "What else lies in their directories is pinned: one that changes it does not start again, until "
+    "`hilt ext update NAME --state PATH` lets it."
+)
 _CORRECT = "correct it, or move it away for the time being: then all of them are imported switched on"
 
 
@@ -30,6 +37,8 @@ def bring_in(site: Site, options: argparse.Namespace) -> Told:
     with ExitStack() as stack:
         ready = [one for one in (_prepare(site, path, stack, problems) for path in _directories(place)) if one]
         text = "\n\n".join(about(site, one, choices_for(site, one.manifest)) for one in ready)
+        if any(one.entry.lived_in for one in ready):
+            text += f"\n\n{_PINNED}\n"
         question = f"Copy {', '.join(one.name for one in ready)} from {place}?"
         if ready and not agreed(question, text, yes=options.yes):
             return Told({"from": options.origin, "imported": [], "problems": problems}, "nothing was copied", code=1)
@@ -41,8 +50,12 @@ def bring_in(site: Site, options: argparse.Namespace) -> Told:
 
 
 def _prepare(site: Site, path: Path, stack: ExitStack, problems: list[str]) -> Staged | None:
+    """What cannot write beside its code has no state there."""
     try:
-        return stack.enter_context(prepared(site, Directory(path), str(path), yes=True, fresh=True))
+        manifest = read_manifest(path)
+        unconfined = sandbox_of(manifest, choices_for(site, manifest), stranger=False) == "off"
+        staged = prepared(site, Directory(path), str(path), yes=True, fresh=True, lived_in=unconfined)
+        return stack.enter_context(staged)
     except HiltError as error:
         problems.append(f"{shown(path.name)}: {error.message}")
         return None
@@ -63,16 +76,16 @@ def _kept(site: Site, one: Staged, problems: list[str], *, on: bool) -> bool:
 
 
 def _take_along(site: Site, one: Staged) -> None:
-    """There, what an extension keeps lies beside its code; here it has a directory of its own."""
-    if one.manifest.dialect != "jsonrpc":
+    """There, what an extension keeps lies beside its code; here it may have a directory of its own."""
+    home = site.home.extensions / one.name
+    if Found(one.manifest, home, (), "user", 0, choices=choices_for(site, one.manifest)).keeps_beside:
         return
     from msgspec import structs
 
-    from hilt.packages.install.seeding import belongings, seed
+    from hilt.packages.install.seeding import seed
 
-    home = site.home.extensions / one.name
-    own = structs.replace(one.manifest, defaults=belongings(one.manifest, home))
-    seed(own, home, site.home.data / one.name)
+    belongings = tuple(Default(path, path) for path in data_in(one.manifest, one.tree.files))
+    seed(structs.replace(one.manifest, defaults=belongings), home, site.home.data / one.name)
 
 
 def _directories(place: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 import argparse
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from hilt.packages.install.lock import Entry
 from hilt.packages.install.seeding import check, seed
 from hilt.packages.install.shelf import Shelf
 from hilt.packages.install.sources import File, Source, noted, parse_source
+from hilt.packages.install.state import check_named
 from hilt.packages.install.verifying import strays
 from hilt.packages.manifest import Manifest, read_manifest, resolve_exec
 from hilt.packages.members import shown
@@ -38,8 +39,9 @@ def shelf_of(site: Site) -> Shelf:
 
 def install(site: Site, options: argparse.Namespace) -> Told:
     source = parse_source(options.source, allow_file=options.allow_file, cwd=site.cwd)
-    with prepared(site, source, options.source, yes=options.yes, fresh=True) as one:
+    with prepared(site, source, options.source, yes=options.yes, fresh=True, state=options.state) as one:
         check(one.manifest, one.where)
+        check_named(options.state, one.manifest, one.tree.files)
         choices = choices_for(site, one.manifest, options.sandbox)
         if not agreed(f"Install {one.name}?", about(site, one, choices, seeded=True), yes=options.yes):
             return declined(one.name, "nothing was installed")
@@ -52,8 +54,10 @@ def install(site: Site, options: argparse.Namespace) -> Told:
 def update(site: Site, options: argparse.Namespace) -> Told:
     if bool(options.name) == options.all:
         raise UsageError("name one to update, or give --all", hint="`hilt ext list` shows them")
+    if options.all and options.state:
+        raise UsageError("--state is about one extension", hint="name the one to update")
     if not options.all:
-        return _update(site, options.name, yes=options.yes)
+        return _update(site, options.name, yes=options.yes, state=options.state)
     names = [name for name, entry in site.installed().items() if entry.kind != "link"]
     results = [_update_or_tell(site, name, yes=options.yes) for name in names]
     text = "\n".join(result.text for result in results) or "hilt has installed nothing that could be updated"
@@ -91,14 +95,32 @@ def link(site: Site, options: argparse.Namespace) -> Told:
 
 
 @contextmanager
-def prepared(site: Site, source: Source, given: str, *, yes: bool, fresh: bool = False) -> Iterator[Staged]:
+def prepared(
+    site: Site,
+    source: Source,
+    given: str,
+    *,
+    yes: bool,
+    fresh: bool = False,
+    state: Collection[str] = (),
+    lived_in: bool = False,
+) -> Iterator[Staged]:
     """Fetched and checked; whatever was made for it is gone again if the block does not keep it.
 
-    `fresh`: there must be none of its name, which is said before anybody is asked.
+    `fresh`: there must be none of its name, which is said before anybody is asked. The last two: see `Entry`.
     """
     with (
         _python_for(site, source, yes=yes, fresh=fresh) as python,
-        staged(source, shelf_of(site), given=given, path=site.path, progress=progress, python=python) as one,
+        staged(
+            source,
+            shelf_of(site),
+            given=given,
+            path=site.path,
+            progress=progress,
+            python=python,
+            state=state,
+            lived_in=lived_in,
+        ) as one,
     ):
         if fresh:
             expect_vacant(shelf_of(site), one.name)
@@ -146,16 +168,18 @@ def _update_or_tell(site: Site, name: str, *, yes: bool) -> Told:
         return Told({"name": name, "updated": False, "error": error.message}, f"{name}: {error.message}{hint}", code=1)
 
 
-def _update(site: Site, name: str, *, yes: bool) -> Told:
+def _update(site: Site, name: str, *, yes: bool, state: Collection[str] = ()) -> Told:
     entry = _known(site, name)
     source = source_of(entry)
     if entry.kind != "git" and not os.path.lexists(entry.url):
         hint = f"put it back; or `hilt ext remove {name}`, and install it from where it is now"
         raise PackageError(f"{shown(entry.url)}, where {name} came from, is gone", hint=hint)
-    with prepared(site, source, entry.source, yes=yes) as one:
+    left = (*entry.state, *state)
+    with prepared(site, source, entry.source, yes=yes, state=left, lived_in=entry.lived_in) as one:
         if one.name != name:
             raise PackageError(f'{entry.source} is called "{one.name}" now', hint=f"remove {name}, and install it anew")
         check(one.manifest, one.where)
+        check_named(state, one.manifest, one.tree.files)
         difference = one.difference()
         if not difference:
             return Told(_facts(name, entry, updated=False), f"{name} is up to date")
@@ -191,6 +215,7 @@ def _told(difference: Difference) -> str:
         lines.append("asks for more: full access (it has no list of permissions any more)")
     if difference.files:
         lines += ["files:", listed(difference.files)]
+    lines += [f"its own to change from now on: {path}" for path in difference.released]
     if difference.tampered:
         lines += ["changed here since it was installed, and put right:", listed(difference.tampered)]
     return "\n".join(lines)

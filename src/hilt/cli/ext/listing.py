@@ -13,7 +13,9 @@ from hilt.errors import ManifestError
 from hilt.frontends.terminal import clean, hanging
 from hilt.packages.discovery import PROJECT, Discovery, Found, Problem, Untrusted, log_name
 from hilt.packages.install.lock import Entry
+from hilt.packages.install.verifying import strays
 from hilt.packages.manifest import Manifest, read_manifest
+from hilt.packages.members import shown
 from hilt.packages.permissions import CONSENTED, meaning
 from hilt.packages.sightings import Sighting, known_as, sightings
 
@@ -71,10 +73,18 @@ def show_one(site: Site, options: argparse.Namespace) -> Told:
     found = next((one for one in map(found_in, every(discovery)) if one.name == row.name), None)
     value = _plain(row) | {"log": str(site.home.logs / log_name(row.name))}
     if found:
-        value |= _rights(found)
+        value |= _rights(found) | {"unpinned": _unpinned(site, found) if row.pinned else []}
     told = ((name, _said(name, item)) for name, item in value.items() if item not in ("", [], {}, None))
     lines = (("" if at else name, line) for name, said in told for at, line in enumerate(said))
     return Told(value, "\n".join(f"{name:12}{hanging(line)}" for name, line in lines))
+
+
+def _unpinned(site: Site, found: Found) -> list[str]:
+    """What it has in its directory that it may change."""
+    try:
+        return [shown(path) for path in strays(site.installed()[found.directory.name], found.directory)]
+    except OSError:
+        return []  # gone, or out of reach: whoever starts it says so
 
 
 def _rows(site: Site, discovery: Discovery) -> list[Row]:
@@ -180,7 +190,7 @@ def _said(name: str, item: Any) -> list[str]:
             return [f"{kind}: {', '.join(names)}" for kind, names in item.items()]
         case list() if name == "command":
             return [shlex.join(item)]
-        case list() if name == "off":
+        case list() if name in ("off", "unpinned"):
             return [", ".join(item)]
         case list():
             return [f"{one} ({meaning(one)})" for one in item]

@@ -7,6 +7,7 @@ it can be gone back to.
 
 import os
 import stat
+from collections.abc import Collection
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -20,10 +21,10 @@ _KEPT = ".kept"
 _COLLECTED = "before-update"
 
 
-def carry(old: Path, entry: Entry, new: Path, tree: Tree) -> tuple[str, ...]:
+def carry(old: Path, entry: Entry, new: Path, tree: Tree, state: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """Bring what is not of `entry` from `old` to `new`, where `tree` lies. What was kept out of the way: its paths.
 
-    Raises `OSError`.
+    `state` are files in `new` to begin with, which give way to what became of them. Raises `OSError`.
     """
     aside: list[str] = []
     found = verify(entry, old)
@@ -31,10 +32,13 @@ def carry(old: Path, entry: Entry, new: Path, tree: Tree) -> tuple[str, ...]:
     with ExitStack() as stack:
         source, target = opened(old, stack), opened(new, stack)
         collected = _free(old, new)
+        there = tree.files.keys() | state
         for path, leaf, within in leaves(source, _CACHE):
             if path in entry.tree.files and path not in suspect:
                 continue
-            if path not in suspect and not _meets(path, tree):
+            if path not in suspect and (path in state or not _meets(path, there)):
+                if path in state:
+                    os.unlink(path, dir_fd=target)
                 _bring(leaf.name, within, path, target)
             elif _copy(leaf.name, within, f"{collected}/{path}{_KEPT}", target):
                 aside.append(path)
@@ -47,14 +51,14 @@ def _free(old: Path, new: Path) -> str:
     return next(name for name in names if not os.path.lexists(old / name) and not os.path.lexists(new / name))
 
 
-def _meets(path: str, tree: Tree) -> bool:
+def _meets(path: str, there: Collection[str]) -> bool:
     """Whether the new tree has something there: a file, a folder, or a file where it needs a folder."""
     above = path
     while above:
-        if above in tree.files:
+        if above in there:
             return True
         above = above.rpartition("/")[0]
-    return any(known.startswith(f"{path}/") for known in tree.files)
+    return any(known.startswith(f"{path}/") for known in there)
 
 
 def _bring(name: str, within: int, path: str, target: int) -> None:

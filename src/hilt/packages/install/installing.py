@@ -6,7 +6,7 @@ interrupted is `shelf`'s business.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +20,12 @@ from hilt.packages.install.carrying import carry
 from hilt.packages.install.lock import Entry, Kind, Lock
 from hilt.packages.install.shelf import Shelf
 from hilt.packages.install.sources import Archive, Directory, File, Git, Source
+from hilt.packages.install.state import data_in, named_in
 from hilt.packages.install.verifying import verify
 from hilt.packages.manifest import MANIFEST, Manifest, read_manifest, resolve_exec
 from hilt.packages.members import shown
 from hilt.packages.oddities import Oddity, oddities_of
-from hilt.packages.trees import Changes, Tree, changes, copy_file, copy_tree, read_tree
+from hilt.packages.trees import Changes, Tree, changes, copy_file, copy_tree, read_tree, tree_of
 
 
 class Difference(Struct, frozen=True):
@@ -43,9 +44,11 @@ class Difference(Struct, frozen=True):
     """It has no list of permissions any more, and so may do whatever the user may."""
     tampered: Changes = Changes()
     """What of the installed files is not as it was installed, and will be replaced; a copy is kept."""
+    released: tuple[str, ...] = ()
+    """Installed files that were pinned, and are the extension's own to change from now on."""
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.tampered or self.command[0] != self.command[1])
+        return bool(self.files or self.tampered or self.released or self.command[0] != self.command[1])
 
 
 class Staged:
@@ -55,7 +58,10 @@ class Staged:
         self.where = where
         """Its files, until it is kept."""
         self.tree = tree
+        """All that comes with it."""
         self.manifest = _manifest(where, entry.source)
+        self.state = _state(entry, self.manifest, tree)
+        """What of it the extension may change, so that it is not pinned."""
         self.oddities: tuple[Oddity, ...] = oddities_of(where, tree)
         self.command = _command(self.manifest, shelf.extensions / self.manifest.name, path)
         """Exactly what it will be started as; empty for one that only brings files."""
@@ -65,7 +71,7 @@ class Staged:
             version=self.manifest.version,
             permissions=self.manifest.permissions,
             command=self.command,
-            tree=tree,
+            tree=_without(tree, self.state),
         )
         """As it will stand in the lock."""
 
@@ -91,8 +97,8 @@ class Staged:
         whose place the new version takes. Copies of them lie in a folder `before-update-…`.
         """
         with self._shelf.changing() as lock:
-            entry = self._before(lock)
-            aside = carry(self._shelf.extensions / self.name, entry, self.where, self.tree)
+            entry = self._released(self._before(lock))
+            aside = carry(self._shelf.extensions / self.name, entry, self.where, self.entry.tree, self.state)
             self._shelf.put(lock, self.name, self.where, self.entry)
         return aside
 
@@ -101,10 +107,18 @@ class Staged:
         source_of(entry)  # which a link has none of
         return entry
 
-    def _difference(self, before: Entry) -> Difference:
+    def _released(self, before: Entry) -> Entry:
+        """The installed one as if what is its own now had never been pinned."""
+        return msgspec.structs.replace(before, tree=_without(before.tree, self._own(before)))
+
+    def _own(self, before: Entry) -> frozenset[str]:
+        return _state(self.entry, self.manifest, before.tree)
+
+    def _difference(self, pinned: Entry) -> Difference:
+        before = self._released(pinned)
         old, new = before.permissions, self.manifest.permissions
         return Difference(
-            files=changes(before.tree.files, self.tree.files),
+            files=changes(before.tree.files, self.entry.tree.files),
             version=(before.version, self.manifest.version),
             command=(before.command, self.command),
             commit=(before.commit, self.entry.commit),
@@ -113,6 +127,7 @@ class Staged:
             confined=new is not None and old is None,
             full_access=new is None and old is not None,
             tampered=verify(before, self._shelf.extensions / self.name),
+            released=tuple(sorted(self._own(pinned))),
         )
 
 
@@ -125,17 +140,21 @@ def staged(
     path: str,
     progress: Callable[[str], None] = lambda _: None,
     python: Path | None = None,
+    state: Collection[str] = (),
+    lived_in: bool = False,
 ) -> Iterator[Staged]:
     """Get it, check it, and have it removed again at the end of the block unless it was kept.
 
     `given` is how the user named it, `path` where programs are looked for, `python` the interpreter that has what a
-    single file depends on. Raises `PackageError` and `ManifestError`.
+    single file depends on; for `state` and `lived_in` see `Entry`. Raises `PackageError` and `ManifestError`.
     """
     with shelf.staging() as place:
         where = place / "tree"
         commit = _fill(source, where, path, progress, python)
         tree = read_tree(where)
-        yield Staged(shelf, where, tree, path, _entry(source, given, commit))
+        entry = _entry(source, given, commit)
+        entry = msgspec.structs.replace(entry, state=tuple(dict.fromkeys(state)), lived_in=lived_in)
+        yield Staged(shelf, where, tree, path, entry)
 
 
 def source_of(entry: Entry) -> Source:
@@ -288,6 +307,15 @@ def _command(manifest: Manifest, directory: Path, path: str) -> tuple[str, ...]:
     except ManifestError:
         # Not on this machine yet; that is said when it is to be started, and no reason not to have it.
         return (manifest.exec, *manifest.args)
+
+
+def _state(entry: Entry, manifest: Manifest, tree: Tree) -> frozenset[str]:
+    data = data_in(manifest, tree.files) if entry.lived_in else ()
+    return frozenset((*data, *named_in(entry.state, manifest, tree.files)))
+
+
+def _without(tree: Tree, paths: frozenset[str]) -> Tree:
+    return tree_of({path: file for path, file in tree.files.items() if path not in paths}) if paths else tree
 
 
 def _entry(source: Source, given: str, commit: str) -> Entry:

@@ -41,7 +41,11 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     permissions: tuple[str, ...] | None = None
     """What its manifest asked for when the user agreed."""
     tree: Tree = _NOTHING
-    """Empty for a link: what it leads to is the user's own, and may change."""
+    """Empty for a link: what it leads to is the user's own, and may change. Without what is the extension's state."""
+    state: tuple[str, ...] = ()
+    """Files and folders that the user left to the extension to change."""
+    lived_in: bool = False
+    """It was taken over from an agent where it kept things beside its code: data there is its state."""
 
     @property
     def origin(self) -> str:

@@ -22,10 +22,6 @@ _LONGEST = 1024
 _INTO = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1024 * 1024
-_KEPT = (".md", ".yaml", ".yml", ".json", ".jsonl", ".toml", ".txt")
-_CODE = frozenset({"node_modules", "src", "dist", "vendor", "__pycache__"})
-_PACKAGING = frozenset({"package.json", "package-lock.json", "tsconfig.json", "README.md"})
-_MOST = 256
 
 
 def unfit(manifest: Manifest, directory: Path) -> Iterator[str]:
@@ -46,17 +42,6 @@ def seeds(manifest: Manifest, directory: Path) -> tuple[tuple[str, str], ...]:
     """What would be copied, and to where within the data directory."""
     there = (one for one in manifest.defaults if (directory / one.src).is_file())
     return tuple((one.src, destination(one, manifest.name)) for one in there)
-
-
-def belongings(manifest: Manifest, directory: Path) -> tuple[Default, ...]:
-    """What it kept beside its code, where that was its data directory too: texts, and not what it is run from."""
-    program = {manifest.entry.removeprefix("./"), manifest.exec.removeprefix("./"), "manifest.yaml"}
-    kept = []
-    for folder, below, files in os.walk(directory):
-        below[:] = [name for name in below if name not in _CODE and not name.startswith(".")]
-        within = (os.path.relpath(Path(folder, name), directory) for name in files)
-        kept += [path for path in within if path not in program and path.endswith(_KEPT) and path not in _PACKAGING]
-    return tuple(Default(path, path) for path in sorted(kept)[:_MOST])
 
 
 def check(manifest: Manifest, directory: Path) -> None:

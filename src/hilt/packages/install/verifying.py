@@ -65,8 +65,13 @@ def strays(entry: Entry, directory: Path) -> tuple[str, ...]:
         os.close(top)
 
 
+def runnable(path: str) -> bool:
+    """Whether its name says that it could be run, or decides what runs."""
+    return path.endswith(_RUNNABLE) or path.rpartition("/")[2] in _DECIDING
+
+
 def _counts(path: str, found: "os.DirEntry[str]") -> bool:
-    if path.endswith(_RUNNABLE) or found.name in _DECIDING:
+    if runnable(path):
         return True
     try:
         mode = found.stat(follow_symlinks=False).st_mode
