@@ -14,7 +14,7 @@ from hilt.agent.interception import Bench, GuardRules, consult
 from hilt.agent.permissions import Permissions
 from hilt.agent.schema import problems
 from hilt.extensions.agent import House, Places, Surroundings
-from hilt.extensions.host import ExtensionHost
+from hilt.extensions.host import RunningExtensions
 from hilt.extensions.memory import Memory
 from hilt.model.actions import Action
 from hilt.model.content import Text, text_of
@@ -48,7 +48,7 @@ class Nobody:
 
 
 class Hilt:
-    def __init__(self, host: ExtensionHost, registry: Registry, bench: Bench) -> None:
+    def __init__(self, host: RunningExtensions, registry: Registry, bench: Bench) -> None:
         self._host = host
         self._snapshot = registry.snapshot()
         self._bench = bench
@@ -106,7 +106,7 @@ async def _running(
     house = House(agent, started, places, Surroundings("", "", "/"), lambda: "benchmark", attended=False, memory=memory)
     registry = Registry()
     with scratch, log:
-        async with ExtensionHost(finder, house, registry).running() as host:
+        async with RunningExtensions(finder, house, registry).running() as host:
             await host.settled()
             waiting = [status for status in host.statuses() if status.state != "ready"]
             assert not waiting, waiting

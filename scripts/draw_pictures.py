@@ -20,7 +20,7 @@ from rich.segment import Segment
 from screen_svg import svg
 from textual._compositor import LayoutUpdate
 
-from hilt.extensions.host import ExtensionHost
+from hilt.extensions.host import RunningExtensions
 from hilt.model.extensions import ExtensionStatus
 from support.agent import calls, says
 from support.hilt_process import Hilt
@@ -218,9 +218,9 @@ def steady() -> ExitStack:
     """What depends on the machine and the moment is always the same."""
     stack = ExitStack()
     stack.enter_context(mock.patch("hilt.frontends.tui.transcript.call.elapsed", return_value=""))
-    measured = ExtensionHost.statuses
+    measured = RunningExtensions.statuses
 
-    def statuses(host: ExtensionHost) -> list[ExtensionStatus]:
+    def statuses(host: RunningExtensions) -> list[ExtensionStatus]:
         return [
             msgspec.structs.replace(
                 one,
@@ -235,7 +235,7 @@ def steady() -> ExitStack:
             for at, one in enumerate(measured(host))
         ]
 
-    stack.enter_context(mock.patch.object(ExtensionHost, "statuses", statuses))
+    stack.enter_context(mock.patch.object(RunningExtensions, "statuses", statuses))
     return stack
 
 

@@ -64,7 +64,7 @@ async def test_the_example_keeps_all_that_it_must(tmp_path: Path, monkeypatch: p
         ("once", "was answered 2 times"),
         ("cancel", "before it exited with code 5"),
         ("calls", "add failed: no idea"),
-        ("quiet", '"message": "bye"'),
+        ("quiet", '"message":"bye"'),
         ("shutdown", "it exited with code 6"),
         ("end-of-input", "it did not end within 0.3 s"),
         ("poor-host", "it exited with code 4"),

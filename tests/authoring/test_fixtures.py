@@ -159,7 +159,7 @@ async def test_a_poorer_host_announces_less_and_is_told_apart(tmp_path: Path) ->
         ),
         ([{"intercept": "turn_start"}], ["it does not intercept turn_start"]),
         ([{"event": "session_start"}], ["it has not subscribed to session_start, but to turn_end"]),
-        ([{"notes": "hm", "within_ms": 50}], ['notes {"text": "hm"} never came', "nothing came"]),
+        ([{"notes": "hm", "within_ms": 50}], ['notes {"text":"hm"} never came', "nothing came"]),
         (
             [{"expect": {"type": "register_tool", "name": "slow", "description": "Fast."}, "within_ms": 50}],
             ["never came", 'description: expected "Fast.", got "Takes its time."', "and 5 more"],

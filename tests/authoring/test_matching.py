@@ -1,4 +1,4 @@
-"""Patterns: what their differences say agrees with what matches. How they match is tested with the transcripts."""
+"""Patterns: what their mismatches say agrees with what matches. How they match is tested with the transcripts."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilt.authoring.matching import BadPattern, differences, example, matched, nearness, variables_in
+from hilt.authoring.matching import BadPattern, example, matched, mismatches, nearness, variables_in
 from support.properties import patient
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -32,7 +32,7 @@ PATTERNS: st.SearchStrategy[Any] = st.recursive(
 def test_there_are_differences_exactly_where_nothing_matches(value: Any, pattern: Any) -> None:
     fits = matched(value, pattern, {"$v": "x"}) is not None
 
-    assert (differences(value, pattern, {"$v": "x"}) == []) is fits
+    assert (mismatches(value, pattern, {"$v": "x"}) == []) is fits
     assert 0.0 <= nearness(value, pattern, {"$v": "x"}) <= 1.0
     assert nearness(value, pattern, {"$v": "x"}) == 1.0 or not fits
 
@@ -49,13 +49,13 @@ def test_a_value_contains_itself_and_is_its_own_example(value: Any) -> None:
         ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, ["a.b[1]: expected 3, got 2"]),
         ({"a": 1}, {"a": "$absent", "b": 2}, ["a: expected nothing, got 1", "b: expected 2, got nothing"]),
         ({"a": True}, {"a": 1}, ["a: expected 1, got true"]),
-        ("abc", {"$regex": "^b"}, ['the whole: expected {"$regex": "^b"}, got "abc"']),
+        ("abc", {"$regex": "^b"}, ['the whole: expected {"$regex":"^b"}, got "abc"']),
         ({"id": "8"}, {"id": "$t"}, ['id: expected "7", got "8"']),
-        ([1], [1, 2], ["the whole: expected [1, 2], got [1]"]),
+        ([1], [1, 2], ["the whole: expected [1,2], got [1]"]),
     ],
 )
 def test_a_difference_names_the_place_and_both_sides(value: Any, pattern: Any, told: list[str]) -> None:
-    assert differences(value, pattern, {"$t": "7"}) == told
+    assert mismatches(value, pattern, {"$t": "7"}) == told
 
 
 @pytest.mark.parametrize("pattern", [{"$regex": "("}, {"$regex": 1}, {"a": {"$contains": 1}}, [{"$has": 1, "b": 2}]])

@@ -8,7 +8,7 @@ import pytest
 
 from authoring.actors import frames
 from hilt.authoring.fixtures import read_fixture
-from hilt.authoring.recording import fixture_text, loosened, recorded
+from hilt.authoring.recording import fixture_of, fixture_text, loosened
 from hilt.authoring.trying import try_fixture
 from hilt.errors import UsageError
 from hilt.extensions.trace_line import Traced
@@ -65,7 +65,7 @@ FRAMES = traced(
 
 
 async def test_what_was_recorded_names_no_ids_and_plays_as_it_is(tmp_path: Path) -> None:
-    values = recorded(FRAMES, "as recorded")
+    values = fixture_of(FRAMES, "as recorded")
 
     assert values == [
         {"about": "as recorded", "dialect": "frames"},
@@ -88,7 +88,7 @@ async def test_what_was_recorded_names_no_ids_and_plays_as_it_is(tmp_path: Path)
 
 
 def test_messages_of_the_other_dialect_become_the_same_steps() -> None:
-    values = recorded(
+    values = fixture_of(
         traced(
             "jsonrpc",
             (">", {"id": 1, "method": "initialize", "params": {}}),
@@ -120,6 +120,6 @@ def test_messages_of_the_other_dialect_become_the_same_steps() -> None:
 
 def test_a_trace_in_which_nothing_was_asked_is_no_test() -> None:
     with pytest.raises(UsageError, match="hilt asked nothing of it"):
-        recorded(FRAMES[:4], "a")
+        fixture_of(FRAMES[:4], "a")
     with pytest.raises(UsageError, match="nothing of this extension"):
-        recorded([], "a")
+        fixture_of([], "a")

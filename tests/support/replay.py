@@ -67,7 +67,7 @@ async def replay(
 ) -> list[bytes]:
     """Play it to its end, after which nothing is left. Every line that the host wrote to an extension."""
     with TemporaryDirectory(prefix="puppets-") as sockets:
-        lines = await player.replay(conversation, folder, open_host, Path(sockets), patience=patience, pipes=pipes)
+        lines = await player.play(conversation, folder, open_host, Path(sockets), patience=patience, pipes=pipes)
         assert not running_with(sockets), "a process outlived its host"
     return lines
 

@@ -19,9 +19,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from hilt.authoring.exchange import Id
 from hilt.authoring.greeting import Offered, greet
 from hilt.authoring.speaking import tongue
-from hilt.authoring.speaking.tongue import Answer, Asked, Id
+from hilt.authoring.speaking.tongue import Answer, Asked
 from hilt.authoring.stage import Actor, find, started
 from hilt.errors import ExtensionFailure, ExtensionGone, ExtensionTimeout, UsageError
 from hilt.packages.choices import Choices

@@ -12,7 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from hilt.authoring.differences import Difference, differences
-from hilt.authoring.exchange import Value, role_of
+from hilt.authoring.exchange import role_of
+from hilt.authoring.values import Value
 from hilt.model.masking import MASK
 
 _TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")

@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from hilt.authoring.exchange import Id
 from hilt.authoring.greeting import NOTHING, Offered, Played, Registered, greet, registered, words
-from hilt.authoring.matching import matched, shown
+from hilt.authoring.matching import matched
 from hilt.authoring.speaking import tongue
-from hilt.authoring.speaking.tongue import HAPPENINGS, Answer, Asked, Happened, Id
-from hilt.authoring.stage import Actor, Line, Value
+from hilt.authoring.speaking.tongue import HAPPENINGS, Answer, Asked, Happened
+from hilt.authoring.stage import Actor, Line
 from hilt.authoring.streams import Stream
+from hilt.authoring.values import Value, brief
 from hilt.errors import ChannelClosed, Departure, TransportError
 from hilt.wire.faults import INTERNAL, METHOD_NOT_FOUND
 
@@ -105,7 +107,7 @@ class Dialogue:
 
     def send(self, value: Mapping[str, Any]) -> None:
         """Raises `Departure` when it is gone."""
-        self._write(lambda: self.actor.send(value), shown(value))
+        self._write(lambda: self.actor.send(value), brief(value))
 
     def send_raw(self, line: bytes) -> None:
         """The same for a line as it stands."""
@@ -208,7 +210,7 @@ class Dialogue:
         self.happen(Happened("asks", {"method": asked.method, "params": asked.params}))
         fitting = [one for one in self._scripted if _fits(one, asked)]
         if not fitting:
-            remark = f"it asked for {asked.method} {shown(asked.params)}, for which no host step has a reply"
+            remark = f"it asked for {asked.method} {brief(asked.params)}, for which no host step has a reply"
             self.remarks = [*self.remarks, remark][-_LATEST:]
             self.send(self.tongue.refuse(asked, METHOD_NOT_FOUND, f"no reply was scripted for {asked.method}"))
             return

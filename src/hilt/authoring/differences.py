@@ -6,11 +6,10 @@ Whoever shows the differences decides how; `told` is the way that reads well in 
 import difflib
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-_SHOWN = 160
-"""Characters of a value on a line."""
+from hilt.authoring.values import brief, clipped, same
+
 _LINES = 20
 """Lines of a text that changed."""
 
@@ -33,17 +32,12 @@ def differences(before: Any, after: Any, path: str = "") -> list[Difference]:
         longest = range(max(len(before), len(after)))
         pairs = [(f"{path}[{index}]", _at(before, index), _at(after, index)) for index in longest]
     else:
-        return [] if _same(before, after) else [Difference(path, before, after)]
+        return [] if same(before, after) else [Difference(path, before, after)]
     return [one for where, old, new in pairs for one in differences(old, new, where)]
 
 
 def _at(values: list[Any], index: int) -> Any:
     return values[index] if index < len(values) else UNSET
-
-
-def _same(before: Any, after: Any) -> bool:
-    # To Python, true is 1: to whoever reads JSON it is not.
-    return before == after and isinstance(before, bool) == isinstance(after, bool)
 
 
 def told(difference: Difference) -> list[str]:
@@ -53,14 +47,5 @@ def told(difference: Difference) -> list[str]:
     if isinstance(before, str) and isinstance(after, str) and ("\n" in before or "\n" in after):
         changed = list(difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="", n=1))[2:]
         more = [f"… {len(changed) - _LINES} more lines"] if len(changed) > _LINES else []
-        return [f"  {where}", *(f"  {_clipped(line)}" for line in changed[:_LINES]), *more]
+        return [f"  {where}", *(f"  {clipped(line)}" for line in changed[:_LINES]), *more]
     return [f"{sign} {label}{brief(value)}" for sign, value in (("-", before), ("+", after)) if value is not UNSET]
-
-
-def brief(value: Any, width: int = _SHOWN) -> str:
-    """A value on one line, its beginning if it is long."""
-    return _clipped(msgspec.json.encode(value).decode(), width)
-
-
-def _clipped(text: str, width: int = _SHOWN) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -7,9 +7,10 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hilt.authoring.values import Value
+
 Part: TypeAlias = Literal["question", "answer", "told"]
 Id: TypeAlias = str | int
-Value: TypeAlias = dict[str, Any]
 
 _QUESTIONS = frozenset(
     {
@@ -54,20 +55,3 @@ def said(value: Value) -> Any:
     if len(rest) == 1 and (only := next(iter(rest))) in ("params", "result", "error"):
         return rest[only]
     return rest
-
-
-def answering(value: Value, id_: Id) -> Value:
-    """The same answer, to another question."""
-    return {**value, "id": id_}
-
-
-def refusing(question: Value, message: str) -> Value:
-    """The answer of a host that cannot do what is asked."""
-    match question.get("type"):
-        case "call_tool":
-            content = [{"type": "text", "text": message}]
-            name = question.get("name", "")
-            return {"type": "tool_result", "id": question["id"], "name": name, "content": content, "is_error": True}
-        case "host_request":
-            return {"type": "host_response", "id": question["id"], "error": {"code": -32000, "message": message}}
-    return {"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32000, "message": message}}

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from hilt import __version__
-from hilt.authoring.stage import Actor, Line, Value
+from hilt.authoring.stage import Actor, Line
+from hilt.authoring.values import Value, as_object
 from hilt.errors import ExtensionStartError
 from hilt.extensions.agent import Surroundings
 from hilt.extensions.frames.handshake import hello_ack
@@ -168,7 +169,7 @@ class _Opening:
         elif not self._frames and value.get("id") == 1 and "method" not in value:
             if "error" in value:
                 raise _failed(self._actor, f"it answered initialize with an error: {line.text[:200]}")
-            self._introduced = _object(value.get("result"))
+            self._introduced = as_object(value.get("result"))
             self._ready = True
         else:
             self._aside(line)
@@ -230,7 +231,7 @@ def registered(line: Line) -> Registered | None:
             fields = value
         case {"method": str(method)} if method.startswith("register/"):
             word = method.removeprefix("register/")
-            kind, fields = _KINDS.get(word, word), _object(value.get("params"))
+            kind, fields = _KINDS.get(word, word), as_object(value.get("params"))
         case _:
             return None
     return Registered(kind, str(fields.get(_NAMED_BY.get(kind, "name"), "")), fields, line)
@@ -239,10 +240,6 @@ def registered(line: Line) -> Registered | None:
 def words(value: Any) -> list[str]:
     """The strings of a list, if it is one."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _object(value: Any) -> Value:
-    return value if isinstance(value, dict) else {}
 
 
 def _failed(actor: Actor, what: str) -> ExtensionStartError:

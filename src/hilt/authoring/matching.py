@@ -4,18 +4,17 @@ The language of transcripts and of fixtures alike; `spec/transcripts/README.md` 
 written here, and variables are passed in and out.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from hilt.authoring.values import brief, same
+
 Variables: TypeAlias = Mapping[str, Any]
 
 _VARIABLE = re.compile(r"\$#?\w+")
 _RESERVED = ("$any", "$absent")
-_SHOWN = 160
-"""Characters of a value in a complaint."""
 
 
 class BadPattern(Exception):
@@ -122,16 +121,6 @@ def _found(value: Any, pattern: Any, variables: dict[str, Any]) -> bool:
     return found is not None
 
 
-def same(one: Any, other: Any) -> bool:
-    """Equal and of the same JSON type, for which Python's `1 == True` is not enough."""
-    match one, other:
-        case dict(), dict():
-            return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-        case list(), list():
-            return len(one) == len(other) and all(map(same, one, other))
-    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
-
-
 # Saying
 
 
@@ -167,16 +156,16 @@ def example(pattern: Any) -> Any:
     return pattern
 
 
-# Telling the difference
+# Telling what is amiss
 
 
-def differences(value: Any, pattern: Any, variables: Variables, at: str = "") -> list[str]:
+def mismatches(value: Any, pattern: Any, variables: Variables, at: str = "") -> list[str]:
     """Where and why the value does not contain the pattern; none if it does."""
     if matched(value, pattern, variables) is not None:
         return []
     match pattern, value:
         case {"$contains": _} | {"$regex": _} | {"$has": _}, _:
-            return [_difference(at, pattern, value)]
+            return [_mismatch(at, pattern, value)]
         case dict(), dict():
             return [
                 line
@@ -188,23 +177,23 @@ def differences(value: Any, pattern: Any, variables: Variables, at: str = "") ->
             return [
                 line
                 for index, (one, part) in enumerate(pairs)
-                for line in differences(one, part, variables, f"{at}[{index}]")
+                for line in mismatches(one, part, variables, f"{at}[{index}]")
             ]
         case str(), _ if is_variable(pattern):
-            return [_difference(at, variables.get(pattern, pattern), value)]
-    return [_difference(at, pattern, value)]
+            return [_mismatch(at, variables.get(pattern, pattern), value)]
+    return [_mismatch(at, pattern, value)]
 
 
 def _of_key(value: Mapping[str, Any], key: str, pattern: Any, variables: Variables, at: str) -> list[str]:
     if pattern == "$absent":
-        return [f"{at}: expected nothing, got {shown(value[key])}"] if key in value else []
+        return [f"{at}: expected nothing, got {brief(value[key])}"] if key in value else []
     if key not in value:
-        return [f"{at}: expected {shown(pattern)}, got nothing"]
-    return differences(value[key], pattern, variables, at)
+        return [f"{at}: expected {brief(pattern)}, got nothing"]
+    return mismatches(value[key], pattern, variables, at)
 
 
-def _difference(at: str, pattern: Any, value: Any) -> str:
-    return f"{at or 'the whole'}: expected {shown(pattern)}, got {shown(value)}"
+def _mismatch(at: str, pattern: Any, value: Any) -> str:
+    return f"{at or 'the whole'}: expected {brief(pattern)}, got {brief(value)}"
 
 
 def nearness(value: Any, pattern: Any, variables: Variables) -> float:
@@ -220,9 +209,3 @@ def _near_key(value: Mapping[str, Any], key: str, pattern: Any, variables: Varia
     if pattern == "$absent":
         return float(key not in value)
     return nearness(value[key], pattern, variables) if key in value else 0.0
-
-
-def shown(value: Any, most: int = _SHOWN) -> str:
-    """As JSON, on one line, and not too long."""
-    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -10,10 +10,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from hilt.authoring.matching import differences, filled, filled_text, matched, shown
+from hilt.authoring.matching import filled, filled_text, matched, mismatches
 from hilt.authoring.puppets import Puppet, json_line, write_puppet
 from hilt.authoring.streams import Stream, Told, Wanted
 from hilt.authoring.transcripts import Conversation, Step
+from hilt.authoring.values import brief
 from hilt.errors import Departure
 
 PATIENCE = 20.0
@@ -37,7 +38,7 @@ Opener: TypeAlias = Callable[
 response from the first on. Its end is awaited."""
 
 
-async def replay(
+async def play(
     conversation: Conversation,
     folder: Path,
     open_host: Opener,
@@ -52,7 +53,7 @@ async def replay(
     dialect.
     """
     try:
-        return await _replay(conversation, folder, open_host, sockets, patience, pipes)
+        return await _play(conversation, folder, open_host, sockets, patience, pipes)
     except BaseExceptionGroup as group:
         raise _first(group) from None
     except TimeoutError:
@@ -63,7 +64,7 @@ def _first(error: BaseException) -> BaseException:
     return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
-async def _replay(
+async def _play(
     conversation: Conversation, folder: Path, open_host: Opener, sockets: Path, patience: float, pipes: str
 ) -> list[bytes]:
     puppets = {name: Puppet(name) for name in conversation.extensions}
@@ -124,7 +125,7 @@ class _Player:
             trouble.append({"type": "notice", "level": "warn"})
         for event in self._events.came:
             if any(matched(event, pattern, {}) is not None for pattern in trouble):
-                raise Departure(f"the host complains: {shown(event, 400)}")
+                raise Departure(f"the host complains: {brief(event, 400)}")
 
     async def _take(self, step: Step, host: Host) -> None:
         puppet = self._puppets.get(step.of)
@@ -169,8 +170,8 @@ class _Player:
             raise Departure(f"{wanted} never came") from None
         found = matched(response, wanted.pattern, self._variables)
         if found is None:
-            unlike = "; ".join(differences(response, wanted.pattern, self._variables))
-            raise Departure(f"{wanted} is not in {shown(response, 400)}: {unlike}")
+            unlike = "; ".join(mismatches(response, wanted.pattern, self._variables))
+            raise Departure(f"{wanted} is not in {brief(response, 400)}: {unlike}")
         self._variables = found
 
     def allow_unasked(self) -> None:

@@ -1,19 +1,17 @@
 """What a trace has of one process, arranged to be played again. Pure."""
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from hilt.authoring.comparing import comparable
-from hilt.authoring.exchange import Id, Value, role_of
-from hilt.errors import UsageError
-from hilt.extensions.trace_line import Traced
+from hilt.authoring.exchange import Id, role_of
+from hilt.authoring.traces import Numbered
+from hilt.authoring.values import Value
 
-Numbered: TypeAlias = tuple[int, Traced]
-"""With the number of the line in the trace."""
 Key: TypeAlias = tuple[Literal["question", "answer", "told", "raw"], Any]
 
 
@@ -40,24 +38,6 @@ class Said(Struct, frozen=True, eq=False):
         inner = self.value.get("params", self.value)
         name = inner.get("name") if isinstance(inner, dict) else None
         return name if isinstance(name, str) else ""
-
-
-def process_of(lines: Iterable[Numbered], name: str, pid: int = 0) -> list[Numbered]:
-    """What was said to and by one process of this extension: this one, or the longest. Raises `UsageError`."""
-    processes: list[list[Numbered]] = []
-    running: dict[int, list[Numbered]] = {}
-    for number, line in lines:
-        if line.extension not in (name, f"project:{name}"):
-            continue
-        if line.pid not in running or (isinstance(line.frame, dict) and line.frame.get("type") == "started"):
-            running[line.pid] = []  # a number may come again, in another run
-            processes.append(running[line.pid])
-        running[line.pid].append((number, line))
-    wanted = [one for one in processes if not pid or one[0][1].pid == pid]
-    if not wanted:
-        pids = ", ".join(str(one[0][1].pid) for one in processes)
-        raise UsageError(f"{name} has no process {pid} in the trace", hint=f"it has {pids or 'none'}")
-    return max(wanted, key=len)
 
 
 class Recorded:

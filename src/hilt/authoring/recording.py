@@ -5,15 +5,16 @@ own ids. What hilt answered when it was asked stands at the beginning, in its or
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from hilt.authoring.exchange import Id
 from hilt.authoring.greeting import registered
 from hilt.authoring.speaking import tongue
-from hilt.authoring.speaking.tongue import Answer, Asked, Happened, Id, Occasion, Tongue
+from hilt.authoring.speaking.tongue import Answer, Asked, Happened, Occasion, Tongue
 from hilt.authoring.speaking.verdicts import frame_verdict
-from hilt.authoring.stage import Line, Value
+from hilt.authoring.stage import Line
+from hilt.authoring.values import Value
 from hilt.errors import UsageError
 from hilt.extensions.trace_line import Traced
 from hilt.model.extensions import Dialect
@@ -23,15 +24,13 @@ _OF_THE_MOMENT = ("type", "event", "session_id", "cwd", "sequence")
 """What an event has in each session anew, beside its name."""
 
 
-def recorded(lines: Iterable[Traced], about: str) -> list[Value]:
-    """The head and the steps. Raises `UsageError` when there is nothing in it to be tested."""
+def fixture_of(lines: Iterable[Traced], about: str) -> list[Value]:
+    """The head and the steps, of what was said to and by one process. Raises `UsageError` when there is nothing in it to be tested."""
     whole = [line for line in lines if line.direction != "lifecycle" and isinstance(line.frame, dict)]
     if not whole:
         raise UsageError("there is nothing of this extension in the trace", hint="was it started?")
-    pid = Counter(line.pid for line in whole).most_common(1)[0][0]  # of one that was restarted, the longest life
-    mine = [line for line in whole if line.pid == pid]
-    dialect: Dialect = "jsonrpc" if mine[0].dialect == "jsonrpc" else "frames"
-    recorder = _Recorder(mine, tongue(dialect))
+    dialect: Dialect = "jsonrpc" if whole[0].dialect == "jsonrpc" else "frames"
+    recorder = _Recorder(whole, tongue(dialect))
     steps = list(recorder.steps())
     if not steps:
         raise UsageError("hilt asked nothing of it, and it said nothing", hint="use what it offers in the prompt")

@@ -12,13 +12,18 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct, field
 
 from hilt.authoring.comparing import Places, changes
-from hilt.authoring.differences import Difference, brief
-from hilt.authoring.exchange import Value, answering, refusing, role_of, said
-from hilt.authoring.recorded import Numbered, Recorded, Said
+from hilt.authoring.differences import Difference
+from hilt.authoring.exchange import role_of, said
+from hilt.authoring.recorded import Recorded, Said
+from hilt.authoring.speaking import tongue
+from hilt.authoring.speaking.tongue import Asked
 from hilt.authoring.stage import Actor, Line
+from hilt.authoring.traces import Numbered
+from hilt.authoring.values import Value, brief
 from hilt.errors import TransportError
 from hilt.extensions.trace_line import Traced
 from hilt.transport.process import Exit
+from hilt.wire.faults import INTERNAL
 
 _MISSES = 3
 """Times in a row that what is waited for does not come, after which no more is waited for."""
@@ -64,6 +69,7 @@ class _Player:
     def __init__(self, recorded: Recorded, actor: Actor, patience: float) -> None:
         self._recorded = recorded
         self._actor = actor
+        self._tongue = tongue(actor.dialect)
         self._patience = patience
         self._places = Places.of(recorded.opening, _present(actor))
         self._expected: list[Said] = []
@@ -149,11 +155,12 @@ class _Player:
     def _answer(self, question: Value) -> None:
         then = self._recorded.answer(self._places.there(question))
         if then is not None:
-            self._send(answering(self._places.here(then), question["id"]))
+            self._send({**self._places.here(then), "id": question["id"]})
             return
         what = f"{role_of(question).what} {brief(said(question))}"
         self.replayed.notes.append(f"it asked for {what}, to which the trace has no answer: it was refused")
-        self._send(refusing(question, _NOT_RECORDED))
+        if isinstance(asked := self._tongue.heard(question), Asked):
+            self._send(self._tongue.refuse(asked, INTERNAL, _NOT_RECORDED))
 
     # The extension's side
 

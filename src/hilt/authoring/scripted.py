@@ -6,12 +6,12 @@ from typing import Any
 from hilt.authoring.dialogue import Dialogue, Question, Scripted
 from hilt.authoring.fixtures import Fixture, FixtureStep
 from hilt.authoring.greeting import Registered
-from hilt.authoring.matching import differences, filled, is_text, matched, shown, variables_in
+from hilt.authoring.matching import filled, is_text, matched, mismatches, variables_in
 from hilt.authoring.speaking.streaming import message_text, to_stream
 from hilt.authoring.speaking.tongue import EVENTS, HAPPENINGS, Occasion, Result, Verdict
 from hilt.authoring.speaking.verdicts import after_request, after_text, frame, frame_verdict, request, verdict
-from hilt.authoring.stage import Value
 from hilt.authoring.streams import Wanted
+from hilt.authoring.values import Value, brief
 from hilt.errors import Departure, FrameError
 
 _COMMAND = 30.0
@@ -117,7 +117,7 @@ class ScriptedHost:
         found = await self._dialogue.until(look, self._patience(step))
         if found is None:
             offered = ", ".join(f"{one.kind} {one.name}" for one in self._dialogue.registered) or "nothing"
-            raise Departure(f"it has not registered {shown(step.value)}, but {offered}")
+            raise Departure(f"it has not registered {brief(step.value)}, but {offered}")
         self._variables = found
 
     async def _log(self, step: FixtureStep) -> None:
@@ -132,7 +132,7 @@ class ScriptedHost:
         found = look()
         if found is None:
             said = self._dialogue.actor.complaints()
-            raise Departure(f"its log: expected {shown(step.value)}, got {shown(said[-1000:], 1000)}")
+            raise Departure(f"its log: expected {brief(step.value)}, got {brief(said[-1000:], 1000)}")
         self._variables = found
 
     async def _expect_exit(self, step: FixtureStep) -> None:
@@ -325,11 +325,11 @@ class ScriptedHost:
     def _compare_result(self, step: FixtureStep, result: Result, member: str = "result") -> None:
         if "error" in step.fields:
             if not result.failed:
-                raise Departure(f"expected an error, got {shown(result.text or result.value, 400)}")
+                raise Departure(f"expected an error, got {brief(result.text or result.value, 400)}")
             if step.fields["error"] is not True:
                 self._compare(step, "error", result.text if is_text(step.fields["error"]) else result.value)
         elif result.failed:
-            raise Departure(f"it failed: {result.text or shown(result.value, 400)}")
+            raise Departure(f"it failed: {result.text or brief(result.value, 400)}")
         elif member in step.fields:
             pattern = step.fields[member]
             texts = is_text(pattern) and (bool(result.text) or not isinstance(result.value, str))
@@ -342,7 +342,7 @@ class ScriptedHost:
             return
         found = matched(value, step.fields[member], self._variables)
         if found is None:
-            raise Departure("\n".join(differences(value, step.fields[member], self._variables, member)))
+            raise Departure("\n".join(mismatches(value, step.fields[member], self._variables, member)))
         self._variables = found
 
     # What is known

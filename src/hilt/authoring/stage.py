@@ -17,23 +17,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from hilt.errors import ManifestError
+from hilt.authoring.values import Value
 from hilt.extensions.agent import Places
-from hilt.extensions.allowance import allowance, processes_now
-from hilt.extensions.confinement import policy
+from hilt.extensions.launching import Launch
 from hilt.model.extensions import Dialect
 from hilt.packages.arrangement import pipes_of
 from hilt.packages.choices import Choices
-from hilt.packages.discovery import Found, discover, log_name
-from hilt.packages.environment import environment
-from hilt.packages.members import shown
+from hilt.packages.discovery import Found, find_at
 from hilt.providers.vendors import KEYS
-from hilt.transport.launch import Spec
 from hilt.transport.lines import TooLong
 from hilt.transport.process import Child, Exit
 from hilt.transport.process import started as running
@@ -43,9 +39,6 @@ _WAITING = 4096
 _LAST = 0.5
 """Seconds in which what was written before an exit is read."""
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-Value: TypeAlias = dict[str, Any]
-"""A frame, or a message."""
 
 
 class Line(Struct, frozen=True):
@@ -193,46 +186,15 @@ async def started(
         found = find(path, cwd or Path.cwd(), choices)
         data = root / "data" / found.name
         data.mkdir(parents=True, mode=0o700)
-        async with running(_spec(found, root, workplace, more)) as child:
+        places = Places(root, root / "logs", root / "data", root / "outputs")
+        launch = Launch.of(found, places, workplace, KEYS)
+        async with running(launch.spec(pipes_of(found.manifest, found.directory), "stage", more=more)) as child:
             yield Actor(found, child, workplace, data)
 
 
 def find(path: Path, cwd: Path, choices: Mapping[str, Choices] = MappingProxyType({})) -> Found:
     """What is at the path. Raises `ManifestError`."""
-    programs = os.environ.get("PATH", os.defpath)
-    place = str(path.absolute() if path.is_absolute() else cwd / path)
-    discovery = discover((place,), cwd, (), only_flags=True, path=programs, cwd=cwd, choices=choices)
-    for problem in discovery.problems:
-        raise ManifestError(problem.message, hint=problem.hint, extension=problem.name)
-    for found in discovery.found:
-        return found
-    raise ManifestError(f"{shown(path)}: there is no program to run", hint='name one in the manifest: "exec"')
-
-
-def _spec(found: Found, root: Path, cwd: Path, more: Mapping[str, str]) -> Spec:
-    """As hilt would start it, but for where its log and data lie."""
-    places = Places(root, root / "logs", root / "data", root / "outputs")
-    chosen, manifest = found.choices, found.manifest
-    pipes = pipes_of(manifest, found.directory)
-    env = environment(os.environ, found.permissions, KEYS).env
-    session = {"PIGLET_SESSION_ID": "stage"} if manifest.dialect == "jsonrpc" else {}
-    return Spec(
-        argv=found.argv,
-        cwd=found.directory,
-        env={**env, **session, **more, "AI_AGENT": "hilt", "HILT": "1"},
-        stderr_path=places.logs / log_name(found.name),
-        limits=allowance(manifest.limits, chosen.limits, chosen.nice, processes_now()).for_start(),
-        grace=manifest.stop_grace_ms / 1000,
-        policy=policy(found, places, cwd),
-        pipes=pipes,
-        speaks=_speaks if pipes == "either" else None,
-    )
-
-
-def _speaks(line: bytes) -> bool | None:
-    from hilt.wire.jsonrpc import speaks  # only where there is one that speaks it
-
-    return speaks(line)
+    return find_at(cwd / path, os.environ.get("PATH", os.defpath), choices)
 
 
 def _read(line: bytes, at: float) -> Line:

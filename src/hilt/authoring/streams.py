@@ -5,7 +5,8 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from hilt.authoring.matching import Variables, differences, matched, nearness, shown
+from hilt.authoring.matching import Variables, matched, mismatches, nearness
+from hilt.authoring.values import brief
 from hilt.errors import Departure
 
 _NEAREST = 3
@@ -25,7 +26,7 @@ class Wanted(Struct, frozen=True):
     pattern: Any
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.kind} {shown(self.pattern, 400)}"
+        return f"{self.where}: {self.kind} {brief(self.pattern, 400)}"
 
 
 class Stream:
@@ -87,7 +88,7 @@ class Stream:
     def _check(self, told: Told) -> None:
         for wanted in self.banned:
             if matched(told, wanted.pattern, {}) is not None:
-                raise Departure(f"{wanted}, but it came from {self._name}: {shown(told, 400)}")
+                raise Departure(f"{wanted}, but it came from {self._name}: {brief(told, 400)}")
 
     def never(self, wanted: Wanted, variables: Variables, first: int, when: str) -> Departure:
         """What to say when it did not come: what came instead since then, the nearest first."""
@@ -95,8 +96,8 @@ class Stream:
         lines = [f"{wanted} never came from {self._name} {when}"]
         nearest = sorted(came, key=lambda told: -nearness(told, wanted.pattern, variables))[:_NEAREST]
         for told in nearest:
-            lines.append(f"  came: {shown(told, 400)}")
-            lines += [f"    {line}" for line in differences(told, wanted.pattern, variables)]
+            lines.append(f"  came: {brief(told, 400)}")
+            lines += [f"    {line}" for line in mismatches(told, wanted.pattern, variables)]
         if len(came) > len(nearest):
             lines.append(f"  and {len(came) - len(nearest)} more")
         if not came:

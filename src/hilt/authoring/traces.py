@@ -5,15 +5,19 @@ What stands in a line, and how it gets there, is the business of `hilt.extension
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 
-from hilt.authoring.differences import brief
-from hilt.authoring.exchange import Id, Value, role_of, said
+from hilt.authoring.exchange import Id, role_of, said
+from hilt.authoring.values import Value, brief
 from hilt.errors import UsageError
 from hilt.extensions.trace_line import Traced
+from hilt.packages.discovery import PROJECT
 
+Numbered: TypeAlias = tuple[int, Traced]
+"""With the number of the line in the trace."""
 _DECODER = msgspec.json.Decoder(Traced)
 _SHOWN = 100
 """Characters of a frame beside its type and id."""
@@ -42,14 +46,37 @@ def parsed(line: bytes, where: str) -> Traced:
         raise UsageError(f"{where}: this is no line of a trace: {error}", hint=hint) from error
 
 
+def is_of(line: Traced, name: str) -> bool:
+    """Whether it is about the extension of this name, which may have come with the project."""
+    return line.extension in (name, f"{PROJECT}{name}")
+
+
 def of_extension(lines: Iterable[Traced], name: str) -> list[Traced]:
     """What was said to and by it, and that lines are missing. Raises `UsageError` when it said and heard nothing."""
-    found = [line for line in lines if line.extension in (name, f"project:{name}", "")]
+    found = [line for line in lines if not line.extension or is_of(line, name)]
     if any(line.extension for line in found):
         return found
     others = sorted({line.extension for line in lines} - {""})
     hint = f"it has {', '.join(others)}" if others else "no extension was started while it was written"
     raise UsageError(f'there is nothing of extension "{name}" in the trace', hint=hint)
+
+
+def process_of(lines: Iterable[Traced], name: str, pid: int = 0) -> list[Numbered]:
+    """What was said to and by one process of this extension: this one, or the longest. Raises `UsageError`."""
+    processes: list[list[Numbered]] = []
+    running: dict[int, list[Numbered]] = {}
+    for number, line in enumerate(lines, 1):
+        if not is_of(line, name):
+            continue
+        if line.pid not in running or (isinstance(line.frame, dict) and line.frame.get("type") == "started"):
+            running[line.pid] = []  # a number may come again, in another run
+            processes.append(running[line.pid])
+        running[line.pid].append((number, line))
+    wanted = [one for one in processes if not pid or one[0][1].pid == pid]
+    if not wanted:
+        pids = ", ".join(str(one[0][1].pid) for one in processes)
+        raise UsageError(f"{name} has no process {pid} in the trace", hint=f"it has {pids or 'none'}")
+    return max(wanted, key=len)
 
 
 class Asked(Struct, frozen=True):

@@ -54,7 +54,7 @@ async def extended(sources: Sources, wanted: Wanted, approver: UserApprover | No
     from hilt.agent.guests import Guests
     from hilt.cli.facilities import facilities, minds_of
     from hilt.extensions.agent import House, Places, Surroundings
-    from hilt.extensions.host import ExtensionHost
+    from hilt.extensions.host import RunningExtensions
     from hilt.extensions.memory import Memory
     from hilt.providers.vendors import KEYS
     from hilt.transport.orphans import adopt_orphans
@@ -80,7 +80,7 @@ async def extended(sources: Sources, wanted: Wanted, approver: UserApprover | No
         facilities=facilities(sources, minds),
         trace=sources.trace,
     )
-    host = ExtensionHost(
+    host = RunningExtensions(
         finder,
         house,
         session.parts.registry,

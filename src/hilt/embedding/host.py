@@ -29,8 +29,7 @@ from hilt.embedding.listening import Listener, OnEvent, Progress, Seen
 from hilt.embedding.services import Chat
 from hilt.embedding.setting import Approve, Setting
 from hilt.errors import ExtensionError, ExtensionTimeout, UsageError
-from hilt.extensions.host import ExtensionHost as Processes
-from hilt.extensions.host import Finds
+from hilt.extensions.host import Finds, RunningExtensions
 from hilt.model.actions import Action
 from hilt.model.content import Args, ToolCall
 from hilt.model.contributions import Command
@@ -52,9 +51,9 @@ class ExtensionHost:
         self._setting = setting
         self._registry, self._bus, self._activation = Registry(), Bus(), Activation()
         self._bench = setting.bench(self._bus)
-        self._agent = EmbeddedAgent(self._bus, self._activation, lambda: self._processes, self._desk_for, self.run)
+        self._agent = EmbeddedAgent(self._bus, self._activation, lambda: self._extensions, self._desk_for, self.run)
         house = setting.house(self._agent, self._registry, self._activation, self._bus)
-        self._processes = Processes(finds, house, self._registry, settling=wait, watch=watch)
+        self._extensions = RunningExtensions(finds, house, self._registry, settling=wait, watch=watch)
 
     @classmethod
     @asynccontextmanager
@@ -96,13 +95,13 @@ class ExtensionHost:
         shown, sinks = self._agent, [Listener(on_event)] if on_event else []
         try:
             async with (
-                self._bus.faced(*sinks, self._processes),
+                self._bus.faced(*sinks, self._extensions),
                 shown.screen.running(),
                 shown.panels.running(),
                 shown.notes.running(),
-                self._processes.running(),
+                self._extensions.running(),
             ):
-                await self._processes.settled()
+                await self._extensions.settled()
                 try:
                     yield
                 except BaseException as error:
@@ -127,7 +126,7 @@ class ExtensionHost:
 
     def statuses(self) -> tuple[ExtensionStatus, ...]:
         """How each extension is, with the reason when it does not run."""
-        return self._processes.statuses()
+        return self._extensions.statuses()
 
     def snapshot(self) -> Snapshot:
         """All that is registered, with its owners. For looking; its shape may change."""
@@ -186,7 +185,7 @@ class ExtensionHost:
 
     async def _command(self, name: str) -> OwnedCommand:
         if self._registry.snapshot().command(name) is None:
-            await settled(self._processes, self._bench.waits)
+            await settled(self._extensions, self._bench.waits)
         owned = self._registry.snapshot().command(name)
         if owned is None:
             known = ", ".join(f"/{one}" for one in self._registry.snapshot().commands) or "none"
@@ -203,11 +202,11 @@ class ExtensionHost:
 
     async def reload(self, name: str = "") -> Reloaded:
         """Start one, or all, anew. The old process stays until the new one is up, and for good if it is not."""
-        return await self._processes.reload(name)
+        return await self._extensions.reload(name)
 
     async def caught_up(self) -> None:
         """Wait, but not for long, until extensions have dealt with what they were told and have had their wishes."""
-        await self._processes.caught_up()
+        await self._extensions.caught_up()
 
     # What extensions have a say in, and hear of
 
@@ -241,7 +240,7 @@ class ExtensionHost:
 
     async def begin_turn(self, step: int) -> Refused | None:
         """Tell extensions that the model is about to be asked, for the `step`th time; None when none objects."""
-        await self._processes(TurnStarted(step))
+        await self._extensions(TurnStarted(step))
         ruling = await self._hear(Question("turn_start", step=step))
         return Refused(ruling.blocked_by, ruling.reason) if ruling.blocked_by else None
 
@@ -252,7 +251,7 @@ class ExtensionHost:
 
     async def emit(self, event: Event) -> None:
         """Tell extensions that observe it of something that happened in the program. `on_event` is not told."""
-        await self._processes(event)
+        await self._extensions(event)
 
     async def _hear(self, question: Question) -> Ruling:
         return await consult(self._registry.snapshot().guards(question.event), question, self._bench)
@@ -270,7 +269,7 @@ class ExtensionHost:
             emit=bench.emit,
             deliver=_nowhere,
             stop=Stop(),
-            extensions=self._processes,
+            extensions=self._extensions,
             direct=direct,
         )
 

@@ -1,7 +1,7 @@
 """Extensions at work: programs of their own that add to the agent, and the host that runs and hears them.
 
 `ExtensionHost` as it is exported here is the public one, for other programs: it is made in `hilt.embedding`, above,
-since it takes the agent's tool calls and guards along. Inside hilt, `extensions.host` has the host itself.
+since it takes the agent's tool calls and guards along. What hilt itself runs is `extensions.host.RunningExtensions`.
 """
 
 from typing import TYPE_CHECKING

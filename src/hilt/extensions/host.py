@@ -42,7 +42,7 @@ class Finds(Protocol):
         """The same one as it is on the disk now. Raises `ManifestError`."""
 
 
-class ExtensionHost:
+class RunningExtensions:
     """The agent's port `Extensions`. Everything happens within `running`."""
 
     def __init__(
@@ -88,7 +88,7 @@ class ExtensionHost:
         self._closing = False
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["ExtensionHost"]:
+    async def running(self) -> AsyncIterator["RunningExtensions"]:
         """Start all that can be found and go on at once; stop them at the end, in a few seconds at most."""
         async with asyncio.TaskGroup() as group:
             self._group = group

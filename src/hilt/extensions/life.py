@@ -1,7 +1,6 @@
 """One process of an extension, from before its start until nothing of it is left."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, Protocol
@@ -11,13 +10,11 @@ from msgspec import Struct
 from hilt.errors import StartError
 from hilt.extensions.account import Account
 from hilt.extensions.agent import House, Program
-from hilt.extensions.allowance import allowance, processes_now
-from hilt.extensions.confinement import policy
 from hilt.extensions.dialects import dialect
 from hilt.extensions.extension import Extension
+from hilt.extensions.launching import Launch
 from hilt.packages.arrangement import Pipes, pipes_of
-from hilt.packages.discovery import Found, log_name
-from hilt.packages.environment import environment
+from hilt.packages.discovery import Found
 from hilt.packages.members import shown
 from hilt.transport.launch import Spec
 
@@ -31,12 +28,6 @@ _LAST_EVENTS = 1.0
 """Seconds in which it may still deal with what has happened before the end."""
 _BUSY = "Text file busy"
 """What the shell or the sandbox that was to start it says at the end."""
-
-
-def _speaks(line: bytes) -> bool | None:
-    from hilt.wire.jsonrpc import speaks  # only where there is one that speaks it
-
-    return speaks(line)
 
 
 class Ending(Struct, frozen=True):
@@ -74,9 +65,7 @@ class Life:
         self._exit = ""
         self._culprit = ""
         """The limit that may have ended it."""
-        choices = found.choices
-        self._allowance = allowance(found.manifest.limits, choices.limits, choices.nice, processes_now())
-        self._given = environment(os.environ, found.permissions, house.keys)
+        self._launch = Launch.of(found, house.places, Path(house.surroundings.cwd), house.keys)
         self._stop = False
         self._drain = 0.0
         self.extension: Extension | None = None
@@ -119,35 +108,13 @@ class Life:
                 pipes = await asyncio.to_thread(pipes_of, manifest, self.found.directory)
             except RuntimeError:
                 pipes = pipes_of(manifest, self.found.directory)  # no thread is to be had, as its start will tell
-        return Spec(
-            argv=self.found.argv,
-            cwd=self.found.directory,
-            env={**self._given.env, **self._bytecode(), **self._session(), "AI_AGENT": "hilt", "HILT": "1"},
-            stderr_path=self._house.places.logs / log_name(self.found.name),
-            limits=self._allowance.for_start(),
-            grace=manifest.stop_grace_ms / 1000,
-            policy=policy(self.found, self._house.places, Path(self._house.surroundings.cwd)),
-            pipes=pipes,
-            speaks=_speaks if pipes == "either" else None,
-            tap=trace.tap(self.found) if (trace := self._house.trace) else None,
-        )
-
-    def _session(self) -> dict[str, str]:
-        """Some that speak the jsonrpc dialect look for it there, though nobody gave it to them so far."""
-        jsonrpc = self.found.manifest.dialect == "jsonrpc"
-        return {"PIGLET_SESSION_ID": self._house.session_id()} if jsonrpc else {}
-
-    def _bytecode(self) -> dict[str, str]:
-        """Where Python keeps what it compiled: not beside the sources, where it would run whatever it finds compiled
-        without a look at them. Only the sources of what was installed or trusted were looked at."""
-        if self.found.source == "flag":
-            return {}
-        return {"PYTHONPYCACHEPREFIX": str(self._house.places.root / "extensions" / ".bytecode" / self.found.name)}
+        tap = trace.tap(self.found) if (trace := self._house.trace) else None
+        return self._launch.spec(pipes, self._house.session_id(), tap=tap)
 
     async def _inhabit(self, program: Program) -> None:
         manifest = self.found.manifest
         program.remark(f"starting {self.found.name}/{manifest.version or '-'}")
-        if withheld := self._given.withheld:
+        if withheld := self._launch.given.withheld:
             grant = f"`hilt ext grant {self.found.name} env:{shown(withheld[0])}` grants one"
             program.remark(f"withheld from its environment: {', '.join(map(shown, withheld))} ({grant})")
         async with asyncio.TaskGroup() as group:
@@ -178,7 +145,7 @@ class Life:
         exit_ = await program.exited()
         await program.channel.drain(_LAST_LINES)  # it may have answered with its last breath
         self._exit = str(exit_)
-        self._culprit = self._allowance.culprit(exit_, program.complaints())
+        self._culprit = self._launch.allowance.culprit(exit_, program.complaints())
         if self.extension:
             self.extension.gone(self._how)  # at once, also where it is being waited for
         self._bell.set()

@@ -10,8 +10,8 @@ from hilt.authoring.conformance.probing import PROBES, Probe, Probing
 from hilt.authoring.conformance.rules import Findings, Report
 from hilt.authoring.dialogue import Dialogue
 from hilt.authoring.greeting import Played
-from hilt.authoring.matching import shown
-from hilt.authoring.stage import Value, find, started
+from hilt.authoring.stage import find, started
+from hilt.authoring.values import Value, brief
 from hilt.errors import Departure, ExtensionStartError
 from hilt.model.extensions import Dialect
 from hilt.packages.choices import Choices
@@ -121,8 +121,8 @@ class _Checking:
         if self._secret in actor.complaints():
             findings.failed("no-secrets", f"its log has the value of ${_CANARY}, which nobody asked for")
         for value in dialogue.lines.came:
-            if self._secret in shown(value, 1_000_000):
-                findings.failed("no-secrets", f"it sends the value of ${_CANARY}: {shown(value)}")
+            if self._secret in brief(value, 1_000_000):
+                findings.failed("no-secrets", f"it sends the value of ${_CANARY}: {brief(value)}")
 
     def _look_at_answers(self, dialogue: Dialogue) -> None:
         self.findings.passed("once")

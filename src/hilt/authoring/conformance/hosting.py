@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from hilt.authoring.player import Opener, replay
+from hilt.authoring.player import Opener, play
 from hilt.authoring.transcripts import Conversation, folder, paths, read
 from hilt.errors import HiltError
 
@@ -51,7 +51,7 @@ async def _play(name: str, conversation: Conversation, open_host: Opener) -> Hea
         TemporaryDirectory(prefix="p-") as sockets,
     ):
         try:
-            await replay(conversation, Path(scratch), open_host, Path(sockets))
+            await play(conversation, Path(scratch), open_host, Path(sockets))
         except HiltError as error:
             message = error.message
     seconds, state = time.monotonic() - began, "failed" if message else "passed"

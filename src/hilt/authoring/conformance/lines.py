@@ -8,9 +8,8 @@ from typing import Any
 
 from hilt.authoring.conformance.rules import Findings
 from hilt.authoring.greeting import Registered
-from hilt.authoring.matching import shown
 from hilt.authoring.shipped import shipped
-from hilt.authoring.stage import Value
+from hilt.authoring.values import Value, brief
 from hilt.model.extensions import Dialect
 from hilt.wire.jsonrpc_methods import METHODS
 
@@ -33,7 +32,7 @@ def check_schema(findings: Findings, dialect: Dialect, lines: Iterable[Value]) -
     findings.passed("schema")
     for value in lines:
         if problem := _misfit(dialect, _present(value)):
-            findings.failed("schema", f"{problem}: {shown(value, 300)}")
+            findings.failed("schema", f"{problem}: {brief(value, 300)}")
 
 
 def check_registrations(findings: Findings, registered: Iterable[Registered]) -> None:
@@ -49,7 +48,7 @@ def check_registrations(findings: Findings, registered: Iterable[Registered]) ->
         if one.kind == "tool" and one.schema is not None:
             findings.passed("tool-schemas")
             if problem := _bad_schema(one.schema):
-                findings.failed("tool-schemas", f"tool {one.name}: {problem}: {shown(one.schema, 300)}")
+                findings.failed("tool-schemas", f"tool {one.name}: {problem}: {brief(one.schema, 300)}")
 
 
 def check_announced(findings: Findings, dialect: Dialect, lines: Iterable[Value], announced: Iterable[str]) -> None:
@@ -59,7 +58,7 @@ def check_announced(findings: Findings, dialect: Dialect, lines: Iterable[Value]
     for value in lines:
         extra = _extra(dialect, value)
         if extra and extra not in known:
-            findings.failed("unannounced", f"{extra} was not announced: {shown(value, 300)}")
+            findings.failed("unannounced", f"{extra} was not announced: {brief(value, 300)}")
 
 
 def _extra(dialect: Dialect, value: Value) -> str:

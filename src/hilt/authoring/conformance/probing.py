@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 from hilt.authoring.conformance.rules import Findings
 from hilt.authoring.dialogue import Dialogue, Question
+from hilt.authoring.exchange import Id
 from hilt.authoring.greeting import Registered
-from hilt.authoring.matching import shown
-from hilt.authoring.speaking.tongue import Id, Occasion, Result, Verdict
+from hilt.authoring.speaking.tongue import Occasion, Result, Verdict
 from hilt.authoring.speaking.verdicts import frame, frame_verdict, request, verdict
-from hilt.authoring.stage import Value
+from hilt.authoring.values import Value, brief
 from hilt.errors import Departure, FrameError
 from hilt.wire.faults import METHOD_NOT_FOUND
 
@@ -89,10 +89,10 @@ class Probing:
                 try:
                     decided = read(answer)
                 except FrameError as error:
-                    self._findings.failed("intercepts", f"{error.message}: {shown(answer, 300)}")
+                    self._findings.failed("intercepts", f"{error.message}: {brief(answer, 300)}")
                     continue
                 if decided.verdict != "allow":
-                    self._findings.failed("harmless", f"{occasion.event}: {decided.verdict}: {shown(answer, 300)}")
+                    self._findings.failed("harmless", f"{occasion.event}: {decided.verdict}: {brief(answer, 300)}")
 
     def _interceptors(self, occasion: Occasion) -> list[tuple[Ask, Callable[[Value], Verdict]]]:
         dialogue, found = self._dialogue, []
@@ -139,7 +139,7 @@ class Probing:
         tongue = self._dialogue.tongue
         result: Result = tongue.called(answer) if rule == "unknown-tool" else tongue.acted(answer)[0]
         if not result.failed:
-            self._findings.failed(rule, f"it was answered as if there were one: {shown(answer, 300)}")
+            self._findings.failed(rule, f"it was answered as if there were one: {brief(answer, 300)}")
 
     async def unknown_method(self) -> None:
         if self._dialogue.actor.dialect != "jsonrpc":
@@ -152,7 +152,7 @@ class Probing:
             error = answer.get("error", answer.get("Error"))
             code = error.get("code", error.get("Code")) if isinstance(error, dict) else None
             if code != METHOD_NOT_FOUND:
-                self._findings.failed("unknown-message", f"expected the error −32601: {shown(answer, 300)}")
+                self._findings.failed("unknown-message", f"expected the error −32601: {brief(answer, 300)}")
 
     async def unknown_message(self) -> None:
         if self._dialogue.actor.dialect == "frames":
@@ -215,7 +215,7 @@ class Probing:
                 continue
             answer = await self._answer("calls", tool, self._call_of(tool, args), _CALL)
             if answer is not None and (result := self._dialogue.tongue.called(answer)).failed:
-                self._findings.failed("calls", f"{tool} failed: {result.text or shown(answer, 300)}")
+                self._findings.failed("calls", f"{tool} failed: {result.text or brief(answer, 300)}")
 
     async def shutdown(self) -> None:
         """The last one: it is to end."""
@@ -227,7 +227,7 @@ class Probing:
         await self._ends("shutdown", f"within {grace:g} s of shutdown", grace)
         for value in dialogue.lines.came[heard:]:
             if value.get("type") != "shutdown_ack" and value.get("id") not in dialogue.asked:
-                self._findings.failed("quiet", shown(value, 300))
+                self._findings.failed("quiet", brief(value, 300))
 
     async def poverty(self) -> None:
         """With a host that has no extras: it still answers, and ends with its input."""

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hilt.authoring.speaking.tongue import Answer, Asked, Happened, Heard, Id, Result, joined
-from hilt.authoring.stage import Value
+from hilt.authoring.exchange import Id
+from hilt.authoring.speaking.tongue import Answer, Asked, Happened, Heard, Result, joined
+from hilt.authoring.values import Value, as_object
 
 _ANSWERS = ("tool_result", "command_response", "event_intercept_response", "ext_response")
 _TOLD = {
@@ -85,17 +86,17 @@ class Frames:
             case {"id": str(id_)} if type_ in _ANSWERS:
                 return Answer(id_, value)
             case {"type": "host_request", "id": str(id_), "method": str(method)}:
-                return Asked(id_, method, _object(value.get("params")))
+                return Asked(id_, method, as_object(value.get("params")))
             case {"type": "call_tool", "id": str(id_)}:
                 return Asked(id_, "call_tool", {"name": value.get("name", ""), "args": value.get("args", {})})
             case {"type": "host_notify", "method": str(method)}:
-                return told(method, _object(value.get("params")))
+                return told(method, as_object(value.get("params")))
             case {"type": "notify"}:
                 return Happened("notes", {"level": value.get("level", "info"), "message": value.get("message", "")})
             case {"type": "submit" | "submit_slash"}:
                 return Happened("prompts", value.get("text", ""))
             case {"type": "open_panel"}:
-                return Happened("opens", _object(value.get("panel")))
+                return Happened("opens", as_object(value.get("panel")))
             case {"type": "panel_render"}:
                 return Happened("renders", {**_without(value, "panel_id"), "id": value.get("panel_id", "")})
             case {"type": "panel_close"}:
@@ -120,7 +121,7 @@ class Frames:
             case "insert":
                 happened = [Happened("inserts", value.get("insert", ""))]
             case "open_panel":
-                happened = [Happened("opens", _object(value.get("open_panel")))]
+                happened = [Happened("opens", as_object(value.get("open_panel")))]
             case _:
                 happened = []
         return Result(value), happened
@@ -128,12 +129,8 @@ class Frames:
     def answered(self, answer: Value) -> Result:
         if "error" in answer:
             error = answer["error"]
-            return Result(error, str(_object(error).get("message", "")), failed=True)
+            return Result(error, str(as_object(error).get("message", "")), failed=True)
         return Result(answer.get("result"))
-
-
-def _object(value: Any) -> Value:
-    return value if isinstance(value, dict) else {}
 
 
 def _without(value: Value, name: str) -> Value:

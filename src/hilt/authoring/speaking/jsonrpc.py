@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from hilt.authoring.exchange import Id
 from hilt.authoring.speaking.frames import told
-from hilt.authoring.speaking.tongue import Answer, Asked, Happened, Heard, Id, Result, joined
-from hilt.authoring.stage import Value
+from hilt.authoring.speaking.tongue import Answer, Asked, Happened, Heard, Result, joined
+from hilt.authoring.values import Value, as_object
 from hilt.errors import FrameError
 from hilt.wire import jsonrpc_types as wire
 from hilt.wire.jsonrpc_reading import shaped
@@ -59,11 +60,11 @@ class JsonRpc:
     def heard(self, value: Value) -> Heard:
         match value:
             case {"id": int(id_), "method": str(method)}:
-                return Asked(id_, method, _object(value.get("params")))
+                return Asked(id_, method, as_object(value.get("params")))
             case {"id": int(id_)}:
                 return Answer(id_, value)
             case {"method": str(method)}:
-                return _told(method, _object(value.get("params")))
+                return _told(method, as_object(value.get("params")))
         return None
 
     def called(self, answer: Value) -> Result:
@@ -89,9 +90,9 @@ class JsonRpc:
     def acted(self, answer: Value) -> tuple[Result, list[Happened]]:
         if error := answer.get("error"):
             return Result(error, _message(error), failed=True), []
-        result = _object(answer.get("result"))
-        action = _object(result.get("action", result.get("Action")))
-        kind, payload = action.get("type", action.get("Type")), _object(action.get("payload", action.get("Payload")))
+        result = as_object(answer.get("result"))
+        action = as_object(result.get("action", result.get("Action")))
+        kind, payload = action.get("type", action.get("Type")), as_object(action.get("payload", action.get("Payload")))
         happened = _told(str(kind), payload) if kind else None
         return Result(result), [happened] if happened else []
 
@@ -120,8 +121,4 @@ def _told(method: str, params: Value) -> Happened | None:
 
 
 def _message(error: Any) -> str:
-    return str(_object(error).get("message", _object(error).get("Message", "")))
-
-
-def _object(value: Any) -> Value:
-    return value if isinstance(value, dict) else {}
+    return str(as_object(error).get("message", as_object(error).get("Message", "")))

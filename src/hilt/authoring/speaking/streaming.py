@@ -3,7 +3,7 @@
 from typing import Any
 
 from hilt.authoring.greeting import Registered
-from hilt.authoring.stage import Value
+from hilt.authoring.values import Value
 
 
 def to_stream(prompt: str, model: str, provider: Registered) -> Value:

@@ -5,9 +5,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from hilt.authoring.stage import Value
-
-Id: TypeAlias = str | int
+from hilt.authoring.exchange import Id
+from hilt.authoring.values import Value
 
 HAPPENINGS = (
     "shows",

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from hilt.authoring.speaking.tongue import Id, Occasion, Result, Verdict
-from hilt.authoring.stage import Value
+from hilt.authoring.exchange import Id
+from hilt.authoring.speaking.tongue import Occasion, Result, Verdict
+from hilt.authoring.values import Value
 from hilt.errors import FrameError
 from hilt.wire import jsonrpc_types as wire
 from hilt.wire.jsonrpc_reading import shaped

@@ -4,7 +4,7 @@ import os
 
 from hilt.cli.ext.site import Site, existing
 from hilt.errors import ExtensionError, ManifestError, UsageError
-from hilt.packages.discovery import Discovery, Found, discover
+from hilt.packages.discovery import Discovery, Found, find_at
 from hilt.packages.finder import Finder
 
 
@@ -31,7 +31,7 @@ def pick(site: Site, target: str) -> Only:
             return Only(found, finder)
         if not os.path.lexists(target):
             raise site.no_such(target)
-    return Only(_at(site, target), finder)
+    return Only(find_at(existing(target), site.path, site.config.extensions), finder)
 
 
 def _like_a_path(target: str) -> bool:
@@ -51,21 +51,3 @@ def _installed(discovery: Discovery, name: str) -> Found | None:
         if problem.name == name:
             raise ManifestError(problem.message, hint=problem.hint, extension=name)
     return None
-
-
-def _at(site: Site, path: str) -> Found:
-    place = str(existing(path))
-    discovery = discover(
-        (place,),
-        site.home.extensions,
-        (),
-        only_flags=True,
-        path=site.path,
-        cwd=site.cwd,
-        choices=site.config.extensions,
-    )
-    for problem in discovery.problems:
-        raise ManifestError(problem.message.removeprefix("--ext "), hint=problem.hint, extension=problem.name)
-    for found in discovery.found:
-        return found
-    raise ManifestError(f"{place}: there is no program to run", hint='name one in the manifest: "exec"')

@@ -7,10 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hilt.authoring.fixtures import read_fixture
-from hilt.authoring.recording import fixture_text, loosened, recorded
-from hilt.authoring.stage import Value, find
-from hilt.authoring.traces import of_extension, read_trace
+from hilt.authoring.recording import fixture_of, fixture_text, loosened
+from hilt.authoring.stage import find
+from hilt.authoring.traces import of_extension, process_of, read_trace
 from hilt.authoring.trying import Outcome, try_fixture
+from hilt.authoring.values import Value
 from hilt.cli.ext.site import Site, Told
 from hilt.errors import UsageError
 from hilt.extensions.trace_line import Traced
@@ -30,7 +31,8 @@ def record(site: Site, path: Path, options: argparse.Namespace) -> Told:
     else:
         lines = asyncio.run(_traced(path, options))
         about = f"as recorded: {options.fixtures[0]}"
-    values = recorded(of_extension(lines, found.name), about)
+    of_extension(lines, found.name)  # says whose there is
+    values = fixture_of((line for _, line in process_of(lines, found.name)), about)
     loose, left = _written(site, path, file, values)
     told = [f"wrote {file}: {len(values) - 1 - len(left)} steps"]
     told += [f"  line {line}: played again, what came of it was otherwise, so nothing is expected" for line in loose]

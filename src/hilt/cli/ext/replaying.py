@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from hilt.authoring.differences import brief, told
-from hilt.authoring.recorded import Numbered, process_of
+from hilt.authoring.differences import told
 from hilt.authoring.replay import Finding, Replayed, replay
 from hilt.authoring.stage import find, started
-from hilt.authoring.traces import of_extension, read_trace
+from hilt.authoring.traces import Numbered, of_extension, process_of, read_trace
+from hilt.authoring.values import brief
 from hilt.cli.ext.site import Site, Told, existing
+from hilt.packages.discovery import PROJECT
 
 _SIGNS = {"changed": "~", "missing": "-", "new": "+", "exit": "!", "stopped": "!"}
 _LOGGED = 5
@@ -23,10 +24,10 @@ def replay_trace(site: Site, options: argparse.Namespace) -> Told:
     file = Path(os.path.expanduser(options.file))  # noqa: PTH111 - never fails, unlike Path.expanduser
     against = existing(options.against)
     every = read_trace(file)
-    names = {line.extension.removeprefix("project:") for line in every} - {""}
+    names = {line.extension.removeprefix(PROJECT) for line in every} - {""}
     name = options.extension or (names.pop() if len(names) == 1 else find(against, site.cwd).name)
     of_extension(every, name)  # says whose there is
-    lines = process_of(enumerate(every, 1), name, options.process)
+    lines = process_of(every, name, options.process)
     outcome = asyncio.run(_play(site, against, lines, options))
     value: dict[str, Any] = {"trace": str(file), "extension": name, "against": str(against)}
     value |= {"ok": not outcome.findings, **msgspec.to_builtins(outcome, enc_hook=repr)}

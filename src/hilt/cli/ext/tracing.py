@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hilt.authoring.traces import Narrator, of_extension, parsed, read_trace
+from hilt.authoring.traces import Narrator, is_of, of_extension, parsed, read_trace
 from hilt.cli.ext.picking import pick
 from hilt.cli.ext.site import Site, Told
 from hilt.errors import HiltError, UsageError
@@ -66,7 +66,7 @@ def _follow(path: Path, name: str, *, as_json: bool) -> None:
 
 class _Show:
     def __init__(self, name: str, *, as_json: bool = False, silent: bool = False) -> None:
-        self._names = (name, f"project:{name}", "")
+        self._name = name
         self._as_json = as_json
         self._silent = silent
         self._narrator = Narrator()
@@ -74,7 +74,7 @@ class _Show:
         """What was kept silent about."""
 
     def lines(self, lines: Iterable[Traced]) -> None:
-        fresh = [line for line in lines if line.extension in self._names]
+        fresh = [line for line in lines if not line.extension or is_of(line, self._name)]
         if self._silent:
             self.shown += fresh
             return

@@ -12,7 +12,7 @@ from hilt.cli.ext.picking import Only
 from hilt.cli.ext.site import Site
 from hilt.errors import PackageError, UsageError
 from hilt.extensions.agent import House, Places, Surroundings
-from hilt.extensions.host import ExtensionHost
+from hilt.extensions.host import RunningExtensions
 from hilt.extensions.memory import Memory
 from hilt.model.actions import Action
 from hilt.model.content import Args
@@ -85,7 +85,7 @@ async def _try(site: Site, places: Places, finder: Finder, found: Found) -> Tria
     nobody = _Nobody()
     surroundings, memory = Surroundings("", "", str(site.cwd)), Memory(site.home.descriptions)
     house = House(nobody, started, places, surroundings, lambda: "trial", attended=False, memory=memory, keys=KEYS)
-    host = ExtensionHost(Only(found, finder), house, Registry(), settling=_PATIENCE)
+    host = RunningExtensions(Only(found, finder), house, Registry(), settling=_PATIENCE)
     async with host.running():
         await host.settled()
         [status] = host.statuses()

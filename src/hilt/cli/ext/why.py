@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from hilt.authoring.differences import brief, differences, told
+from hilt.authoring.differences import differences, told
+from hilt.authoring.values import brief
 from hilt.cli.ext.site import Site, Told
 from hilt.errors import UsageError
 from hilt.frontends.terminal import one_line

@@ -190,7 +190,7 @@ class Registered(Struct, frozen=True):
 
 
 class Neighbours(Protocol):
-    """All extensions of this host; `extensions.host.ExtensionHost` is one."""
+    """All extensions of this host; `extensions.host.RunningExtensions` is one."""
 
     def statuses(self) -> tuple[ExtensionStatus, ...]: ...
 
