@@ -11,10 +11,10 @@ import pytest
 
 from authoring.actors import fixture, frames, jsonrpc
 from docs.fences import ROOT, fences_of
-from hilt.authoring import fixtures, languages
+from hilt.authoring import fixtures, suites
 from hilt.authoring.fixtures import read_fixture
-from hilt.authoring.languages import Suite, run_suite
 from hilt.authoring.streams import Stream
+from hilt.authoring.suites import Suite, run_suite
 from hilt.authoring.trying import Outcome, try_fixture
 from hilt.errors import FixtureError
 from support.hilt_process import running_with
@@ -269,7 +269,7 @@ def test_what_is_read_and_kept_has_an_end(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def test_tests_of_a_language_that_never_end_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "_PATIENCE", 0.2)
+    monkeypatch.setattr(suites, "_PATIENCE", 0.2)
     program = (sys.executable, "-I", "-S", "-c", f"import time; {str(tmp_path)!r}; time.sleep(600)")
     async with asyncio.timeout(10.0):
         outcome = await run_suite(Suite("endless", ("x",), tmp_path, program))

@@ -97,7 +97,7 @@ def test_a_command_is_run_and_what_it_shows_is_the_answer(site: ExtSite) -> None
     other = site.make(many("jsonrpc"))
     assert "hello" in site.ext("run", str(other.rename(other.with_name("jsonrpc"))), "/hi").out
     path = str(site.make(many()))
-    done = site.ext("run", path, "/hi", "Ada", "--", "--loud")
+    done = site.ext("run", path, "/hi Ada", "--", "--loud")
     assert (done.code, done.out) == (0, 'hello "Ada --loud"\n'), done
     board = site.ext("run", path, "board")
     assert board.code == 0 and "The panel\nfirst\nsecond" in board.out

@@ -68,7 +68,7 @@ WRONG = [
     (("--host", "'{ext}"), "quotation"),
     (("--host", HOST, "--without", "wings"), "nothing needs that"),
     (("--host", HOST, "--only", "wings"), "no conversation is called so"),
-    (("actor", "--call", "add={"), "the arguments are no JSON"),
+    (("actor", "--call", "add={"), "--call add: no JSON"),
     (("nowhere",), "there is no such file"),
 ]
 

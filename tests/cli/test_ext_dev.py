@@ -7,7 +7,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from hilt.cli.ext.beholding import Log
+from hilt.cli.ext.growing import Growing
 from support.ext_site import ExtSite
 from support.extending import chaos, tool
 
@@ -45,11 +45,11 @@ def test_lines_from_a_pipe_are_answered_with_frames_and_log_beside_them(site: Ex
         "register_command:hi",
         "register_tool:t",
         asking,
-        {"on": "command_invoked", "do": "answer:hello sk-1234567890"},
+        {"on": "command_invoked", "do": ["notify:see hunter2-hunter2", "answer:hello \x1b]0;x\x07sk-1234567890"]},
         "ready",
     )
     site.install(tool("other"))
-    path, env = str(site.make(made)), {"OPENAI_API_KEY": "sk-1234567890"}
+    path, env = str(site.make(made)), {"OPENAI_API_KEY": "sk-1234567890", "MY_TOKEN": "hunter2-hunter2"}
     done = site.ext("dev", path, stdin=f"/hi Ada\n/nope\n{'x' * 2**21}\n\n/hi ask\n2\ncall t\n", env=env)
     assert done.code == 0, done
     assert done.out.startswith("hello [key hidden]\nthanks\n") and "ok" in done.out, done.out
@@ -59,13 +59,14 @@ def test_lines_from_a_pipe_are_answered_with_frames_and_log_beside_them(site: Ex
     assert "log  awake [key hidden]" in done.err
     assert "→  command_invoked" in done.err and "←  command_response" in done.err and "●  dev started" in done.err
     assert "sk-1234567890" not in done.out + done.err
+    assert "info: see [key hidden]" in done.err and "hunter2-hunter2" not in done.out + done.err
     assert "other" not in done.err, "it is alone"
 
 
 def test_a_log_is_followed_from_where_it_is_also_when_it_is_begun_anew(tmp_path: Path) -> None:
     path, seen = tmp_path / "log", list[str]()
     path.write_text("long ago\n")
-    log = Log(path, seen.append)
+    log = Growing(path, seen.append, 256 * 1024, from_now=True)
     log.look()
     assert seen == []
     with path.open("a") as file:
@@ -75,10 +76,14 @@ def test_a_log_is_followed_from_where_it_is_also_when_it_is_begun_anew(tmp_path:
     with path.open("a") as file:
         file.write("o\n")
     log.look()
-    assert seen == ["one", "two"]
+    for part in ("ha", "lf\n"):
+        with path.open("a") as file:
+            file.write(part)
+        log.look()
+    assert seen == ["one", "two", "half"]
     path.write_text("three\n")
     log.look()
-    assert seen == ["one", "two", "three"]
+    assert seen == ["one", "two", "half", "three"]
     with path.open("a") as file:
         file.write(f"{'x' * 1_000_000}\nend\n")
     log.look()

@@ -32,7 +32,8 @@ def test_commands_that_only_look_show_what_there_is(tmp_path: Path) -> None:
         assert any(line.startswith("/model [id] ") and "switch" in line for line in lines)
         assert "model: script (script)" in shown(rpc, "model")
         assert shown(rpc, "cost").startswith("input 12, output 3,")
-        assert shown(rpc, "skills") == "brew (project): make tea"
+        own, built_in = shown(rpc, "skills").split("\n")
+        assert own == "brew (project): make tea" and built_in.startswith("hilt-extensions (built in): ")
         assert "hi there" in shown(rpc, "sessions")
         tree = shown(rpc, "session", "tree").split("\n")
         assert len(tree) == 2 and tree[0].endswith("user: hi there") and tree[1].endswith("assistant: hello")

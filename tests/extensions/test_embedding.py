@@ -97,6 +97,19 @@ async def test_a_guard_that_must_be_heard_and_gives_no_verdict_refuses_the_call(
     assert any(isinstance(event, Noticed) and "gave no verdict" in event.message for event in events)
 
 
+async def test_arguments_that_json_cannot_say_cost_their_own_call_and_no_other(tmp_path: Path) -> None:
+    nested: list[Any] = []
+    for _ in range(5000):
+        nested = [nested]
+    listening = chaos("ears", "hello", "subscribe:tool_call", "intercept:tool_call", "ready")
+    async with opened(tmp_path, weather("frames"), listening) as host:
+        for wrong in ({"city": object()}, {"city": float("nan")}, {"city": nested}, ["Rome"]):
+            refused = await host.call("weather", wrong)  # type: ignore[arg-type]  # that is what is tried
+            assert refused.status == "failed" and "are not a JSON object" in refused.text, wrong
+            fine = await host.call("weather", {"city": "Rome"})
+            assert fine.status == "completed", fine.text
+
+
 async def test_progress_comes_while_a_tool_runs_and_a_call_that_is_late_or_withdrawn_is_cancelled_there(
     tmp_path: Path,
 ) -> None:
@@ -241,6 +254,9 @@ async def test_what_the_program_raises_comes_out_as_it_was_raised(tmp_path: Path
 
 
 async def test_a_path_that_is_no_extension_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="one path is no list"):
+        async with ExtensionHost.open(str(tmp_path), cwd=tmp_path, home=tmp_path / "home"):
+            pass
     with pytest.raises(ManifestError, match=r"nowhere: No such file") as wrong:
         async with ExtensionHost.open([tmp_path / "nowhere"], cwd=tmp_path, home=tmp_path / "home"):
             raise AssertionError("it must not open")

@@ -298,6 +298,17 @@ STREAMS = {"sys.stdout", "sys.stderr"}
 HARMLESS = {"write", "flush", "isatty", "fileno"}
 CLEANING = {"clean", "visible", "one_line", "json_for_stdout", "format_help"}
 KNOWN = {
+    "authoring/bare_echo.py": {"out = sys.stdout"},  # a program of its own, whose stdout is a pipe to hilt
+    "cli/ext/alone.py": {"self.mask.text(clean(text))"},
+    "cli/ext/beholding.py": {  # all of it was cleaned, or went through json_for_stdout, the line before
+        "_write(sys.stderr, f'{_DIM}{shown}{_PLAIN}\\n' if self._colour else f'{shown}\\n')",
+        "_write(sys.stdout, f'{line}\\n')",
+        "_write(sys.stderr, clean(self._secrets.hide(text)) + '\\n')",
+        "_write(sys.stdout, shown if shown.endswith('\\n') else f'{shown}\\n')",
+    },
+    "cli/ext/developing.py": {
+        "Progress(sys.stderr, mask, answers=lambda: asked_of(app.session, self._typed))",  # cleans in `say`
+    },
     "cli/faces.py": {
         "__version__",
         "LineWriter(1)",  # rpc, whose lines go through json_for_stdout

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from itertools import chain
 from pathlib import Path
@@ -232,16 +232,16 @@ class _Caller:
                 under_way[self._next] = time.perf_counter()
                 self.actor.send(self._tongue.call(self._next, tool, dict(args)))
                 asked += 1
-            answer = await self._answer(tool)
-            if answer.id in under_way:
-                took.append(time.perf_counter() - under_way.pop(answer.id))
-                self._refuse_failure(tool, answer)
+            answer = await self._answer(tool, under_way)
+            took.append(time.perf_counter() - under_way.pop(answer.id))
+            self._refuse_failure(tool, answer)
         return took
 
-    async def _answer(self, tool: str) -> Answer:
+    async def _answer(self, tool: str, under_way: Collection[Id]) -> Answer:
+        deadline = time.perf_counter() + self._patience  # for all it says: one may talk without end and answer nothing
         while True:
             try:
-                line = await self.actor.receive(self._patience)
+                line = await self.actor.receive(max(0.0, deadline - time.perf_counter()))
             except TimeoutError:
                 raise ExtensionTimeout(
                     self.actor.name,
@@ -252,7 +252,7 @@ class _Caller:
                 log = "\n".join(self.actor.log()[-10:])
                 raise ExtensionGone(self.actor.name, f"{self.actor.name} ended while it was asked", hint=log)
             heard = self._tongue.heard(line.value or {})
-            if isinstance(heard, Answer):
+            if isinstance(heard, Answer) and heard.id in under_way:
                 return heard
             if isinstance(heard, Asked):
                 self.actor.send(self._tongue.refuse(heard, METHOD_NOT_FOUND, "this host only measures"))

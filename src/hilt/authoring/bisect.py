@@ -22,7 +22,7 @@ class Run(Struct, frozen=True):
     outcome: Outcome
 
 
-class Found(Struct, frozen=True):
+class Bisected(Struct, frozen=True):
     verdict: Verdict
     """`found`: one causes it. `together`: it takes all of the culprits. `not_bad`: it does not show with all of them.
     `always_bad`: it shows without any. `unclear`: with all, or with none, it could not be told."""
@@ -35,15 +35,15 @@ class Found(Struct, frozen=True):
         return any(run.outcome == "skip" for run in self.runs)
 
 
-def bisect(names: Names, attempt: Try) -> Found:
+def bisect(names: Names, attempt: Try) -> Bisected:
     """Try them until it is known which of them it takes."""
     tries = _Tries(names, attempt)
     if (whole := tries(names)) != "bad":
-        return Found("not_bad" if whole == "good" else "unclear", (), tries.runs)
+        return Bisected("not_bad" if whole == "good" else "unclear", (), tries.runs)
     if (empty := tries(())) != "good":
-        return Found("always_bad" if empty == "bad" else "unclear", (), tries.runs)
+        return Bisected("always_bad" if empty == "bad" else "unclear", (), tries.runs)
     culprits = _minimal(names, tries)
-    return Found("found" if len(culprits) == 1 else "together", culprits, tries.runs)
+    return Bisected("found" if len(culprits) == 1 else "together", culprits, tries.runs)
 
 
 class _Tries:

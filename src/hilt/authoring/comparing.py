@@ -80,7 +80,14 @@ def _hidden(difference: Difference) -> bool:
     before, after = difference.before, difference.after
     if not (isinstance(before, str) and isinstance(after, str) and MASK in before):
         return False
-    return re.fullmatch(".*".join(map(re.escape, before.split(MASK))), after, re.DOTALL) is not None
+    first, *middle, last = before.split(MASK)
+    at = len(first)
+    for part in middle:  # not by an expression: with many gaps it would try all ways to fill them
+        found = after.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return after.startswith(first) and after.endswith(last) and at + len(last) <= len(after)
 
 
 def _timeless(value: Any, ignored: frozenset[str]) -> Any:

@@ -15,7 +15,7 @@ from hilt.authoring.exchange import Id
 from hilt.authoring.greeting import NOTHING, Offered, Played, Registered, greet, registered, words
 from hilt.authoring.matching import matched
 from hilt.authoring.speaking import tongue
-from hilt.authoring.speaking.tongue import HAPPENINGS, Answer, Asked, Happened
+from hilt.authoring.speaking.tongue import HAPPENINGS, Answer, Asked, Happened, Result
 from hilt.authoring.stage import Actor, Line
 from hilt.authoring.streams import Stream
 from hilt.authoring.values import Value, brief
@@ -26,7 +26,10 @@ _ENDING = 2.0
 """Seconds between the end of its output and its exit that count as one event."""
 _LATEST = 20
 """Problems and remarks that are kept."""
+_MOST = 64 * 1024 * 1024
+"""Characters that are listened to in one conversation, for they are kept."""
 _SHOWN = 200
+_TOO_MUCH = f"it wrote more than {_MOST // 1024**2} MiB"
 _Found = TypeVar("_Found")
 
 
@@ -103,6 +106,21 @@ class Dialogue:
         """From now on this is the answer; several to the same question are given in turn, the last for ever."""
         self._scripted.append(scripted)
 
+    # What it offers by now
+
+    def offers(self, kind: str) -> list[Registered]:
+        return [one for one in self.registered if one.kind == kind]
+
+    def asked_by_frame(self, event: str) -> bool:
+        """Whether it is asked about this by a frame of the first version; a guard is, whatever it subscribes to."""
+        guards = self.actor.found.manifest.guard is not None and event == "tool_call"
+        return self.actor.dialect == "frames" and (guards or event in self.intercepts)
+
+    def interceptors(self, event: str = "") -> list[Registered]:
+        """Those that are asked about this by a method, or all, in the order in which hilt asks them."""
+        known = sorted(self.offers("interceptor"), key=_rank)
+        return [one for one in known if not event or event in (one.fields.get("events") or ["tool_call"])]
+
     # Saying
 
     def send(self, value: Mapping[str, Any]) -> None:
@@ -160,6 +178,9 @@ class Dialogue:
                 await self._ended()
                 return ready()
             self.take(line)
+            if self.actor.heard > _MOST:
+                self.problems.append(f"{_TOO_MUCH}: nothing after that was read")
+                self.over = True
         return found
 
     async def answer(self, question: Question, patience: float) -> Value:
@@ -169,6 +190,11 @@ class Dialogue:
             why = f"before {self.end}" if self.over else f"within {patience:g} s"
             raise Departure(f"{question.what} was not answered {why}")
         return answer
+
+    async def request(self, method: str, params: Value, allowed: float, patience: float) -> Result:
+        """Ask by a method: `allowed` are seconds on the clock of the conversation. Raises `Departure`."""
+        question = self.ask(method, lambda id_: self.tongue.request(id_, method, params), allowed)
+        return self.tongue.answered(await self.answer(question, patience))
 
     def take(self, line: Line) -> None:
         """What it wrote: kept, and dealt with if it is an answer, a question or a registration."""
@@ -232,7 +258,14 @@ class Dialogue:
     @property
     def end(self) -> str:
         """How it ended."""
-        return f"it {self.actor.exit}" if self.actor.exit else "it closed its output"
+        if self.actor.ending:
+            return f"it {self.actor.ending}"
+        return _TOO_MUCH if self.actor.heard > _MOST else "it closed its output"
+
+
+def _rank(one: Registered) -> int:
+    priority = one.fields.get("priority", 0)
+    return -priority if isinstance(priority, int) else 0
 
 
 def in_words(value: Any) -> str:

@@ -8,13 +8,14 @@ import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 from msgspec import Struct
 
 from hilt.authoring.greeting import HostName, Played
 from hilt.authoring.speaking.tongue import EVENTS, HAPPENINGS
 from hilt.authoring.transcripts import check_members, check_pattern
+from hilt.authoring.values import DEEPEST, is_deeper
 from hilt.errors import FixtureError
 from hilt.model.extensions import Dialect
 
@@ -140,14 +141,21 @@ def read_fixture(path: Path) -> Fixture:
 
 def _parsed(line: str, where: str) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_constant=_number)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # what cannot be sent must not be begun
     except (ValueError, RecursionError) as error:
         raise FixtureError(
             f"{where}: this is no JSON: {error}", hint="a step is one JSON object on one line"
         ) from error
     if not isinstance(value, dict):
         raise FixtureError(f"{where}: a step is a JSON object", hint=_HINT)
+    if is_deeper(value, DEEPEST):
+        raise FixtureError(f"{where}: nested more than {DEEPEST} deep", hint="no extension needs that")
     return value
+
+
+def _number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON's")
 
 
 def _is_head(value: Mapping[str, Any]) -> bool:
@@ -163,7 +171,7 @@ def _checked_head(head: dict[str, Any], where: str) -> Mapping[str, Any]:
     if head.get("dialect", "frames") not in _DIALECTS:
         raise FixtureError(f"{where}: no dialect {head['dialect']!r}", hint=f"there are {', '.join(_DIALECTS)}")
     for name, text in head.get("files", {}).items():
-        inside = name and not Path(name).is_absolute() and ".." not in Path(name).parts
+        inside = name and "\0" not in name and not Path(name).is_absolute() and ".." not in Path(name).parts
         if not inside or not isinstance(text, str):
             raise FixtureError(
                 f"{where}: files: {name!r}", hint="names below the working directory, each with its text"

@@ -26,6 +26,8 @@ _READY = 3.0
 _ENDING = 2.0
 _LINES = 10_000
 """That many, and no greeting among them, is no opening."""
+_MOST = 64 * 1024 * 1024
+"""Nor are that many characters, whatever they say."""
 
 HostName: TypeAlias = Literal["hilt", "zot", "piglet"]
 Aside: TypeAlias = Callable[[Line], None]
@@ -155,6 +157,8 @@ class _Opening:
             pass
 
     def _take(self, line: Line) -> None:
+        if self._actor.heard > _MOST:
+            raise _failed(self._actor, f"it wrote more than {_MOST // 1024**2} MiB before it was ready")
         self._lines.append(line)
         value = line.value or {}
         if one := registered(line):
@@ -243,7 +247,7 @@ def words(value: Any) -> list[str]:
 
 
 def _failed(actor: Actor, what: str) -> ExtensionStartError:
-    ended = f" and {actor.exit}" if actor.exit else ""
+    ended = f" and {actor.ending}" if actor.ending else ""
     log = actor.log()
     said = "; the end of its log:\n" + "\n".join(f"  {line}" for line in log) if log else ""
     opening = "it must write its hello to standard output and flush it"

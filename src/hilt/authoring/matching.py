@@ -6,9 +6,9 @@ written here, and variables are passed in and out.
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, TypeAlias
 
+from hilt.authoring import searching
 from hilt.authoring.values import brief, same
 
 Variables: TypeAlias = Mapping[str, Any]
@@ -57,14 +57,9 @@ def _check_expression(text: Any) -> None:
     if not isinstance(text, str):
         raise BadPattern("$regex has a text")
     try:
-        _compiled(text)
+        searching.compiled(text)
     except re.error as error:
         raise BadPattern(f"$regex {text!r} is no regular expression: {error}") from error
-
-
-@lru_cache(maxsize=256)
-def _compiled(text: str) -> re.Pattern[str]:
-    return re.compile(text)
 
 
 def is_variable(pattern: str) -> bool:
@@ -82,7 +77,10 @@ def is_text(pattern: Any) -> bool:
 
 
 def matched(value: Any, pattern: Any, variables: Variables) -> dict[str, Any] | None:
-    """The variables as they are afterwards, or None when the value does not contain the pattern."""
+    """The variables as they are afterwards, or None when the value does not contain the pattern.
+
+    Raises `Departure` for a regular expression that comes to no end.
+    """
     found = dict(variables)
     return found if _contains(value, pattern, found) else None
 
@@ -92,7 +90,7 @@ def _contains(value: Any, pattern: Any, variables: dict[str, Any]) -> bool:
         case {"$contains": text}:
             return isinstance(value, str) and text in value
         case {"$regex": text}:
-            return isinstance(value, str) and _compiled(text).search(value) is not None
+            return isinstance(value, str) and searching.found(text, value)
         case {"$has": part}:
             return isinstance(value, list) and any(_found(one, part, variables) for one in value)
         case dict():

@@ -25,7 +25,10 @@ _OF_THE_MOMENT = ("type", "event", "session_id", "cwd", "sequence")
 
 
 def fixture_of(lines: Iterable[Traced], about: str) -> list[Value]:
-    """The head and the steps, of what was said to and by one process. Raises `UsageError` when there is nothing in it to be tested."""
+    """The head and the steps, of what was said to and by one process.
+
+    Raises `UsageError` when there is nothing in it to be tested.
+    """
     whole = [line for line in lines if line.direction != "lifecycle" and isinstance(line.frame, dict)]
     if not whole:
         raise UsageError("there is nothing of this extension in the trace", hint="was it started?")

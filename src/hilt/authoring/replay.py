@@ -21,12 +21,16 @@ from hilt.authoring.stage import Actor, Line
 from hilt.authoring.traces import Numbered
 from hilt.authoring.values import Value, brief
 from hilt.errors import TransportError
-from hilt.extensions.trace_line import Traced
+from hilt.extensions.trace_line import Secrets, Traced
 from hilt.transport.process import Exit
 from hilt.wire.faults import INTERNAL
 
 _MISSES = 3
 """Times in a row that what is waited for does not come, after which no more is waited for."""
+_MOST = 64 * 1024 * 1024
+"""Characters that it may say, for they are kept."""
+_NEW = 100
+"""Lines that are told of those that are not in the trace."""
 _NOT_RECORDED = "this was not asked when the trace was written, so there is no answer to it"
 
 Kind: TypeAlias = Literal["changed", "missing", "new", "exit", "stopped"]
@@ -56,21 +60,27 @@ class Replayed(Struct):
     """The last lines it wrote to stderr."""
 
 
-async def replay(lines: list[Numbered], actor: Actor, patience: float, ignored: Collection[str] = ()) -> Replayed:
-    """Play the lines of one process. `patience`: seconds that each answer may take; `ignored` members may differ."""
-    player = _Player(Recorded(lines, ignored), actor, patience)
+async def replay(
+    lines: list[Numbered], actor: Actor, patience: float, secrets: Secrets, ignored: Collection[str] = ()
+) -> Replayed:
+    """Play the lines of one process. `patience`: seconds that each answer may take; `ignored` members may differ.
+
+    `secrets` are hidden, as they are in the trace.
+    """
+    player = _Player(Recorded(lines, ignored), actor, patience, secrets)
     await player.play()
     await player.end()
-    player.replayed.log = actor.log()
+    player.replayed.log = [secrets.hide(line) for line in actor.log()]
     return player.replayed
 
 
 class _Player:
-    def __init__(self, recorded: Recorded, actor: Actor, patience: float) -> None:
+    def __init__(self, recorded: Recorded, actor: Actor, patience: float, secrets: Secrets) -> None:
         self._recorded = recorded
         self._actor = actor
         self._tongue = tongue(actor.dialect)
         self._patience = patience
+        self._secrets = secrets
         self._places = Places.of(recorded.opening, _present(actor))
         self._expected: list[Said] = []
         """What must have come before hilt says more."""
@@ -114,8 +124,10 @@ class _Player:
             self._find("exit", f"it did not end within {grace:g} s of the end of its input")
         while (line := await self._rest()) is not None:
             self._take(line)
-        for new in self._unclaimed:
+        for new in self._unclaimed[:_NEW]:
             self._find("new", new.what, now=new.value)
+        if more := self._unclaimed[_NEW:]:
+            self._note(f"{len(more)} more lines are not in the trace, of which the last is {more[-1].what}")
 
     async def _rest(self) -> Line | None:
         try:
@@ -126,19 +138,19 @@ class _Player:
     def _ended(self, exit_: Exit) -> None:
         then = self._recorded.exit_code
         if then is not None and exit_.code != then:
-            self._find("exit", f"it {exit_}; then it exited with code {then}")
+            self._find("exit", f"it {self._actor.ending}; then it exited with code {then}")
 
     # hilt's side
 
     async def _say(self, number: int, line: Traced) -> None:
         if not isinstance(line.frame, dict):
-            self.replayed.notes.append(f"line {number} is not whole in the trace, and was not played")
+            self._note(f"line {number} is not whole in the trace, and was not played")
             return
         if role_of(line.frame).part == "answer":
             return  # it is given when it is asked for
         await self._settle()
         if isinstance(line.cut, int):
-            self.replayed.notes.append(f"line {number} was shortened in the trace, and was played like that")
+            self._note(f"line {number} was shortened in the trace, and was played like that")
         opening = line.frame is self._recorded.opening
         self._send(self._places.opening(line.frame) if opening else self._places.here(line.frame))
 
@@ -158,7 +170,7 @@ class _Player:
             self._send({**self._places.here(then), "id": question["id"]})
             return
         what = f"{role_of(question).what} {brief(said(question))}"
-        self.replayed.notes.append(f"it asked for {what}, to which the trace has no answer: it was refused")
+        self._note(f"it asked for {what}, to which the trace has no answer: it was refused")
         if isinstance(asked := self._tongue.heard(question), Asked):
             self._send(self._tongue.refuse(asked, INTERNAL, _NOT_RECORDED))
 
@@ -189,6 +201,10 @@ class _Player:
                 self._stop("it closed its output")
                 return
             self._take(line)
+            if self._actor.heard > _MOST:
+                self._missed("did not come")
+                self._stop(f"it wrote more than {_MOST // 1024**2} MiB")
+                return
             self._pair(only_if_enough=True)
             if len(self._expected) < left:
                 patience = self._patience
@@ -197,11 +213,12 @@ class _Player:
     def _take(self, line: Line) -> None:
         self._heard = True
         if line.value is None:
-            now = self._recorded.said_raw(line.text)
+            now = self._recorded.said_raw(self._secrets.hide(line.text))
         else:
-            now = self._recorded.said(self._places.there(line.value))
+            value = self._secrets.harmless(line.value)
+            now = self._recorded.said(self._places.there(value))
             if now.key[0] == "question":
-                self._answer(line.value)
+                self._answer({**value, "id": line.value["id"]})
         alike = [then for then in self._expected if then.key == now.key]
         sure = [then for then in alike if now.key[0] == "answer" or then.cut or then.same(now)]
         named = [then for then in alike if then.name and then.name == now.name and not self._foreseen(now)]
@@ -240,13 +257,16 @@ class _Player:
 
     def _compare(self, then: Said, now: Said) -> None:
         if then.cut:
-            self.replayed.notes.append(
-                f"line {then.line} ({then.what}) is not whole in the trace, and was not compared"
-            )
+            self._note(f"line {then.line} ({then.what}) is not whole in the trace, and was not compared")
         elif different := changes(then.value, now.value):
             self._find("changed", then.what, then.line, then.value, now.value, tuple(different))
         else:
             self.replayed.same += 1
+
+    def _note(self, note: str) -> None:
+        """Once: one may ask for the same without end."""
+        if note not in self.replayed.notes and len(self.replayed.notes) < _NEW:
+            self.replayed.notes.append(note)
 
     def _stop(self, why: str) -> None:
         self._over = True

@@ -43,7 +43,7 @@ _ASKS: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
 _NOT_COPIED = ("tests", "test", "node_modules", "__pycache__", "*_test.go", "*.test.js", "testdata", "tsconfig.json")
 
 
-class Tongue(Struct, frozen=True):
+class Recipe(Struct, frozen=True):
     """What differs from language to language."""
 
     program: str
@@ -58,14 +58,14 @@ class Tongue(Struct, frozen=True):
     """Permissions that the language needs in any case; None for all there are, as for a compiler."""
 
 
-_TONGUES: Mapping[Language, Tongue] = MappingProxyType(
+_RECIPES: Mapping[Language, Recipe] = MappingProxyType(
     {
-        "python": Tongue(
+        "python": Recipe(
             "{module}.py", ("python3", "{module}.py"), "tests/test_{module}.py", "python/hilt_sdk.py", "hilt_sdk.py"
         ),
-        "typescript": Tongue("{name}.mjs", ("node", "{name}.mjs"), "tests/{name}.test.mjs", "typescript", "hilt-sdk"),
-        "go": Tongue("main.go", ("./run.sh",), "main_test.go", "go", "hilt-sdk", asks=None),
-        "sh": Tongue("{name}.sh", ("./{name}.sh",), asks=("exec",)),
+        "typescript": Recipe("{name}.mjs", ("node", "{name}.mjs"), "tests/{name}.test.mjs", "typescript", "hilt-sdk"),
+        "go": Recipe("main.go", ("./run.sh",), "main_test.go", "go", "hilt-sdk", asks=None),
+        "sh": Recipe("{name}.sh", ("./{name}.sh",), asks=("exec",)),
     }
 )
 
@@ -89,7 +89,7 @@ def scaffold(name: str, language: Language, kind: Kind, parent: Path) -> Made:
         "Name": "".join(part.capitalize() for part in re.split("[-_]", name)),
         "about": _ABOUT[kind],
     }
-    texts = dict(_texts(_TONGUES[language], language, kind, words))
+    texts = dict(_texts(_RECIPES[language], language, kind, words))
     tried = _try_it(kind, words)
     texts["README.md"] = _readme(words, language, tried)
     try:
@@ -99,7 +99,7 @@ def scaffold(name: str, language: Language, kind: Kind, parent: Path) -> Made:
     except OSError as error:
         raise PackageError(f"{directory} cannot be made: {error.strerror}") from error
     try:
-        _write(directory, texts, _TONGUES[language])
+        _write(directory, texts, _RECIPES[language])
     except OSError as error:
         shutil.rmtree(directory, ignore_errors=True)
         raise PackageError(f"{directory} cannot be written: {error.strerror}") from error
@@ -124,17 +124,17 @@ def _module(name: str) -> str:
     return f"{snake}_extension" if taken else snake
 
 
-def _texts(tongue: Tongue, language: Language, kind: Kind, words: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _texts(recipe: Recipe, language: Language, kind: Kind, words: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     folder = _TEMPLATES / language
-    program = tongue.program.format_map(words)
+    program = recipe.program.format_map(words)
     suffix = Path(program).suffix
     yield program, _filled(folder / f"{kind}{suffix}.in", words)
-    if tongue.test:
-        yield tongue.test.format_map(words), _filled(folder / f"{kind}.test{suffix}.in", words)
+    if recipe.test:
+        yield recipe.test.format_map(words), _filled(folder / f"{kind}.test{suffix}.in", words)
     yield f"tests/{words['name']}.jsonl", _filled(_TEMPLATES / "fixtures" / f"{kind}.jsonl.in", words)
     for common in sorted((folder / "common").glob("*.in")):
         yield common.stem, _filled(common, words)
-    yield "extension.json", json.dumps(_manifest(tongue, language, kind, words), indent=2, ensure_ascii=False) + "\n"
+    yield "extension.json", json.dumps(_manifest(recipe, language, kind, words), indent=2, ensure_ascii=False) + "\n"
     yield ".gitignore", "__pycache__/\nnode_modules/\nbin/\n"
 
 
@@ -142,8 +142,8 @@ def _filled(template: Path, words: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: words[found[1]], template.read_text(encoding="utf-8"))
 
 
-def _manifest(tongue: Tongue, language: Language, kind: Kind, words: Mapping[str, str]) -> dict[str, Any]:
-    program, *args = (word.format_map(words) for word in tongue.exec)
+def _manifest(recipe: Recipe, language: Language, kind: Kind, words: Mapping[str, str]) -> dict[str, Any]:
+    program, *args = (word.format_map(words) for word in recipe.exec)
     manifest: dict[str, Any] = {
         "name": words["name"],
         "version": "0.1.0",
@@ -156,10 +156,10 @@ def _manifest(tongue: Tongue, language: Language, kind: Kind, words: Mapping[str
         manifest["guard"] = {"on_failure": "block", "timeout_ms": 5000, "required": True}
     if kind == "panel":
         manifest["data_dir"] = "separate"
-    if tongue.asks is None:
+    if recipe.asks is None:
         manifest["start_timeout_ms"] = 120_000  # the first start compiles
     else:
-        manifest["permissions"] = [*tongue.asks, *_ASKS.get(kind, ())]
+        manifest["permissions"] = [*recipe.asks, *_ASKS.get(kind, ())]
     return manifest
 
 
@@ -179,16 +179,16 @@ def _readme(words: Mapping[str, str], language: Language, tried: str) -> str:
     return _filled(_TEMPLATES / "README.md.in", {**words, "try": tried}) + note.read_text(encoding="utf-8")
 
 
-def _write(directory: Path, texts: Mapping[str, str], tongue: Tongue) -> None:
+def _write(directory: Path, texts: Mapping[str, str], recipe: Recipe) -> None:
     for name, text in texts.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         if text.startswith("#!"):
             path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-    if tongue.sdk:
-        source = shipped("sdks") / tongue.sdk
+    if recipe.sdk:
+        source = shipped("sdks") / recipe.sdk
         if source.is_dir():
-            shutil.copytree(source, directory / tongue.beside, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+            shutil.copytree(source, directory / recipe.beside, ignore=shutil.ignore_patterns(*_NOT_COPIED))
         else:
-            shutil.copyfile(source, directory / tongue.beside)
+            shutil.copyfile(source, directory / recipe.beside)

@@ -3,19 +3,18 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from hilt.authoring.deciding import decision, review
 from hilt.authoring.dialogue import Dialogue, Question, Scripted
 from hilt.authoring.fixtures import Fixture, FixtureStep
 from hilt.authoring.greeting import Registered
 from hilt.authoring.matching import filled, is_text, matched, mismatches, variables_in
 from hilt.authoring.speaking.streaming import message_text, to_stream
-from hilt.authoring.speaking.tongue import EVENTS, HAPPENINGS, Occasion, Result, Verdict
-from hilt.authoring.speaking.verdicts import after_request, after_text, frame, frame_verdict, request, verdict
-from hilt.authoring.streams import Wanted
+from hilt.authoring.speaking.tongue import EVENTS, HAPPENINGS, Occasion, Result
+from hilt.authoring.streams import Stream, Wanted
 from hilt.authoring.values import Value, brief
-from hilt.errors import Departure, FrameError
+from hilt.errors import Departure
 
 _COMMAND = 30.0
-_VERDICT = 5.0
 _METHOD = 30.0
 _STREAM = 300.0
 """Seconds on the clock of the conversation after which hilt gives up what it asked."""
@@ -79,12 +78,14 @@ class ScriptedHost:
         return within / 1000 if within else self._fixture.within
 
     async def _expect(self, step: FixtureStep) -> None:
-        wanted, lines = Wanted(f"line {step.line}", step.kind, step.value), self._dialogue.lines
-        first, patience = lines.taken, self._patience(step)
-        found = await self._dialogue.until(lambda: lines.look(wanted, self._variables), patience)
+        await self._seen(self._dialogue.lines, Wanted(f"line {step.line}", step.kind, step.value), step)
+
+    async def _seen(self, stream: Stream, wanted: Wanted, step: FixtureStep) -> None:
+        first, patience = stream.taken, self._patience(step)
+        found = await self._dialogue.until(lambda: stream.look(wanted, self._variables), patience)
         if found is None:
             when = f"before its end: {self._dialogue.end}" if self._dialogue.over else f"within {patience:g} s"
-            raise lines.never(wanted, self._variables, first, when)
+            raise stream.never(wanted, self._variables, first, when)
         self._variables = found
 
     async def _effects(self, step: FixtureStep) -> None:
@@ -96,15 +97,9 @@ class ScriptedHost:
         await self._happening(step.kind, step)
 
     async def _happening(self, kind: str, step: FixtureStep) -> None:
-        pattern, stream = step.fields[kind], self._dialogue.happened[kind]
+        pattern = step.fields[kind]
         whole = {"text": pattern} if is_text(pattern) else {kind: pattern}
-        wanted = Wanted(f"line {step.line}", kind, whole)
-        first, patience = stream.taken, self._patience(step)
-        found = await self._dialogue.until(lambda: stream.look(wanted, self._variables), patience)
-        if found is None:
-            when = f"before its end: {self._dialogue.end}" if self._dialogue.over else f"within {patience:g} s"
-            raise stream.never(wanted, self._variables, first, when)
-        self._variables = found
+        await self._seen(self._dialogue.happened[kind], Wanted(f"line {step.line}", kind, whole), step)
 
     async def _registers(self, step: FixtureStep) -> None:
         def look() -> dict[str, Any] | None:
@@ -142,7 +137,7 @@ class ScriptedHost:
         if not ended or exit_ is None:
             raise Departure(f"it did not end within {patience:g} s")
         if exit_.code != step.value:
-            raise Departure(f"its exit: expected code {step.value}, but it {exit_}")
+            raise Departure(f"its exit: expected code {step.value}, but it {self._dialogue.actor.ending}")
         self._exit = None
 
     # Questions
@@ -192,17 +187,17 @@ class ScriptedHost:
     async def _tell(self, step: FixtureStep) -> None:
         self._dialogue.send(self._dialogue.tongue.notice(step.value, self._said(step.fields.get("params", {}))))
 
-    async def _method(self, step: FixtureStep, method: str, params: Value, patience: float = _METHOD) -> Result:
-        line = self._dialogue.tongue.request
-        question = self._dialogue.ask(method, lambda id_: line(id_, method, params), patience)
-        return self._dialogue.tongue.answered(await self._dialogue.answer(question, self._patience(step)))
+    async def _method(self, step: FixtureStep, method: str, params: Value, allowed: float = _METHOD) -> Result:
+        return await self._dialogue.request(method, params, allowed, self._patience(step))
 
     async def _event(self, step: FixtureStep) -> None:
         name, data = step.value, self._said(step.fields.get("data", {}))
         if name in self._dialogue.events:
             self._dialogue.send({"type": "event", "event": name, **data})
             return
-        handlers = [one for one in self._offers("event_handler") if name in (one.fields.get("events") or [name])]
+        handlers = [
+            one for one in self._dialogue.offers("event_handler") if name in (one.fields.get("events") or [name])
+        ]
         if not handlers:
             wanted = ", ".join(sorted(self._dialogue.events)) or "nothing"
             raise Departure(f"it has not subscribed to {name}, but to {wanted}")
@@ -211,7 +206,7 @@ class ScriptedHost:
             self._dialogue.happen(one)
 
     async def _stream(self, step: FixtureStep) -> None:
-        providers = self._offers("provider")
+        providers = self._dialogue.offers("provider")
         if not providers:
             raise Departure("it has registered no provider")
         result = await self._method(
@@ -231,46 +226,16 @@ class ScriptedHost:
         occasion = Occasion("tool_call", what, args)
         if what in EVENTS:
             occasion = Occasion(what, text=text, step=step.fields.get("step", 1))
-        decided = await self._decision(step, occasion)
+        decided = await decision(self._dialogue, occasion, self._patience(step))
         if (wanted := step.fields.get("verdict")) and wanted != decided.verdict:
             said = f": {decided.reason}" if decided.reason else ""
             raise Departure(f"the verdict: expected {wanted}, got {decided.verdict}{said}")
         self._compare(step, "reason", decided.reason)
         self._compare(step, "to", decided.to)
 
-    async def _decision(self, step: FixtureStep, occasion: Occasion) -> Verdict:
-        """Of all its interceptors, one after the other, as hilt asks them."""
-        dialogue, decided = self._dialogue, None
-        guards = dialogue.actor.found.manifest.guard is not None and occasion.event == "tool_call"
-        if dialogue.actor.dialect == "frames" and (guards or occasion.event in dialogue.intercepts):
-            question = dialogue.ask(occasion.event, lambda id_: frame(id_, occasion), _VERDICT)
-            decided = frame_verdict(await dialogue.answer(question, self._patience(step)), occasion)
-        for one in sorted(self._offers("interceptor"), key=_rank):
-            if occasion.event not in (one.fields.get("events") or ["tool_call"]) or _final(decided):
-                continue
-            current = _changed(occasion, decided)
-            method, params = request(one.name, current, "call_1")
-            try:
-                latest = verdict(await self._method(step, method, params, _VERDICT), one.name, current)
-            except FrameError as error:
-                raise Departure(f"the verdict of {one.name} cannot be used: {error.message}") from None
-            decided = latest if latest.verdict != "allow" or decided is None else decided
-        if decided is None:
-            raise Departure(f"it does not intercept {occasion.event}")
-        return decided
-
     async def _after(self, step: FixtureStep) -> None:
-        text = step.fields.get("text", "")
-        interceptors = sorted(self._offers("interceptor"), key=_rank)
-        if not interceptors:
-            raise Departure("it has registered no interceptor that sees results")
-        for one in interceptors:
-            failed = step.fields.get("failed", False)
-            method, params = after_request(one.name, step.value, text, failed=failed, call_id="call_1")
-            try:
-                text = after_text(await self._method(step, method, params), text)
-            except FrameError as error:
-                raise Departure(f"what {one.name} made of the result cannot be used: {error.message}") from None
+        given, failed = step.fields.get("text", ""), step.fields.get("failed", False)
+        text = await review(self._dialogue, step.value, given, failed=failed, patience=self._patience(step))
         self._compare(step, "result", text)
 
     # Panels
@@ -312,10 +277,13 @@ class ScriptedHost:
         grace = self._dialogue.actor.found.manifest.stop_grace_ms / 1000
         ended = await self._dialogue.until(lambda: self._dialogue.over or None, grace)
         exit_ = self._dialogue.actor.exit
-        if self._exit is not None and (not ended or exit_ is None):
+        if self._exit is not None and exit_ and not ended:
+            kept = "but a process that it started has kept its output open"
+            raise Departure(f"at the end: it {self._dialogue.actor.ending}, {kept} for {grace:g} s")
+        if self._exit is not None and exit_ is None:
             raise Departure(f"at the end: it did not end within {grace:g} s of shutdown")
         if self._exit is not None and exit_ and exit_.code != self._exit:
-            raise Departure(f"at the end: it {exit_}")
+            raise Departure(f"at the end: it {self._dialogue.actor.ending}")
         self._dialogue.lines.check_rest()
         if self._dialogue.problems:
             raise Departure("\n".join(self._dialogue.problems))
@@ -359,11 +327,8 @@ class ScriptedHost:
             raise Departure(f"there was no call {name!r}, only {', '.join(self._calls) or 'none'}")
         return self._calls[name]
 
-    def _offers(self, kind: str) -> list[Registered]:
-        return [one for one in self._dialogue.registered if one.kind == kind]
-
     def _names(self, kind: str) -> list[str]:
-        return [one.name for one in self._offers(kind)]
+        return [one.name for one in self._dialogue.offers(kind)]
 
     def _unknown(self, kind: str, name: str) -> str:
         return f"it has no {kind} {name!r}; it offers {', '.join(self._names(kind)) or 'none'}"
@@ -395,20 +360,3 @@ def _offered(one: Registered) -> Value:
     fields = {name: value for name, value in one.fields.items() if name not in ("type", "parameters")}
     schema = {"schema": one.schema} if one.kind == "tool" and one.schema is not None else {}
     return {**fields, **schema, "kind": one.kind, "name": one.name}
-
-
-def _rank(one: Registered) -> int:
-    priority = one.fields.get("priority", 0)
-    return -priority if isinstance(priority, int) else 0
-
-
-def _final(decided: Verdict | None) -> bool:
-    return decided is not None and decided.verdict == "block"
-
-
-def _changed(occasion: Occasion, decided: Verdict | None) -> Occasion:
-    if decided is None or decided.to is None:
-        return occasion
-    if occasion.event == "tool_call":
-        return Occasion(occasion.event, occasion.tool, decided.to)
-    return Occasion(occasion.event, text=decided.to, step=occasion.step)

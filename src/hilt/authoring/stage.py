@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hilt.authoring.values import Value
+from hilt.authoring.values import DEEPEST, Value, is_deeper
 from hilt.extensions.agent import Places
 from hilt.extensions.launching import Launch
 from hilt.model.extensions import Dialect
@@ -35,7 +35,9 @@ from hilt.transport.process import Child, Exit
 from hilt.transport.process import started as running
 
 _WAITING = 4096
-"""Lines that may wait to be received; beyond that nothing is read, which the extension notices by a full pipe."""
+_ROOM = 8 * 1024 * 1024
+"""Lines that may wait to be received, and characters in them; beyond either nothing is read, which the extension
+notices by a full pipe."""
 _LAST = 0.5
 """Seconds in which what was written before an exit is read."""
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -67,6 +69,11 @@ class Actor:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._waiting: deque[Line] = deque()
+        self._size = 0
+        """Characters that wait."""
+        self._full = False
+        self.heard = 0
+        """Characters of all that was received: whoever keeps it must not do so without end."""
         self._news = asyncio.Event()
         self._ended = False
         child.channel.listen(self)
@@ -87,6 +94,12 @@ class Actor:
     def exit(self) -> Exit | None:
         """How it ended, once it has."""
         return self._child.exit
+
+    @property
+    def ending(self) -> str:
+        """The same in words, as in: it `exited with code 1`."""
+        exit_ = self._child.exit
+        return f"was {exit_}" if exit_ and exit_.signal else str(exit_ or "")
 
     @property
     def now(self) -> float:
@@ -121,8 +134,12 @@ class Actor:
                 self._news.clear()
                 await self._news.wait()
         line = self._waiting.popleft()
-        if len(self._waiting) == _WAITING - 1 and not self._ended:
-            self._child.channel.resume()
+        self._size -= len(line.text)
+        self.heard += len(line.text)
+        if self._full and not self._is_full():
+            self._full = False
+            if not self._ended:
+                self._child.channel.resume()
         return line
 
     async def exited(self, timeout: float) -> Exit:
@@ -161,9 +178,14 @@ class Actor:
 
     def _put(self, line: Line) -> None:
         self._waiting.append(line)
+        self._size += len(line.text)
         self._news.set()
-        if len(self._waiting) == _WAITING:
+        if not self._full and self._is_full():
+            self._full = True
             self._child.channel.pause()
+
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= _WAITING or self._size >= _ROOM
 
 
 @asynccontextmanager
@@ -205,4 +227,6 @@ def _read(line: bytes, at: float) -> Line:
         return Line(text, at, None, "nested too deeply" if isinstance(error, RecursionError) else str(error))
     if not isinstance(value, dict):
         return Line(text, at, None, "JSON, but no object")
+    if line.count(b"[") + line.count(b"{") > DEEPEST and is_deeper(value, DEEPEST):
+        return Line(text, at, None, f"nested more than {DEEPEST} deep")
     return Line(text, at, value)

@@ -3,7 +3,7 @@
 What stands in a line, and how it gets there, is the business of `hilt.extensions.trace`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from hilt.authoring.exchange import Id, role_of, said
-from hilt.authoring.values import Value, brief
+from hilt.authoring.values import DEEPEST, Value, brief, clipped, is_deeper
 from hilt.errors import UsageError
 from hilt.extensions.trace_line import Traced
 from hilt.packages.discovery import PROJECT
@@ -40,7 +40,7 @@ def read_trace(path: Path) -> list[Traced]:
 def parsed(line: bytes, where: str) -> Traced:
     """One line. Raises `UsageError`."""
     try:
-        return _DECODER.decode(line)
+        return _readable(_DECODER.decode(line), line)
     except (msgspec.DecodeError, RecursionError) as error:
         hint = "a trace has a JSON object on each line, with time, at, extension, direction, frame…"
         raise UsageError(f"{where}: this is no line of a trace: {error}", hint=hint) from error
@@ -51,17 +51,22 @@ def is_of(line: Traced, name: str) -> bool:
     return line.extension in (name, f"{PROJECT}{name}")
 
 
-def of_extension(lines: Iterable[Traced], name: str) -> list[Traced]:
+def _readable(traced: Traced, line: bytes) -> Traced:
+    """One that is nested too deeply to be compared is taken for text, of which the trace has not all."""
+    if line.count(b"[") + line.count(b"{") <= DEEPEST or not is_deeper(traced.frame, DEEPEST):
+        return traced
+    return msgspec.structs.replace(traced, frame=None, raw=clipped(line.decode("utf-8", "replace")), cut=len(line))
+
+
+def of_extension(lines: Sequence[Traced], name: str) -> list[Traced]:
     """What was said to and by it, and that lines are missing. Raises `UsageError` when it said and heard nothing."""
     found = [line for line in lines if not line.extension or is_of(line, name)]
-    if any(line.extension for line in found):
-        return found
-    others = sorted({line.extension for line in lines} - {""})
-    hint = f"it has {', '.join(others)}" if others else "no extension was started while it was written"
-    raise UsageError(f'there is nothing of extension "{name}" in the trace', hint=hint)
+    if not any(line.extension for line in found):
+        raise _nothing_of(name, lines)
+    return found
 
 
-def process_of(lines: Iterable[Traced], name: str, pid: int = 0) -> list[Numbered]:
+def process_of(lines: Sequence[Traced], name: str, pid: int = 0) -> list[Numbered]:
     """What was said to and by one process of this extension: this one, or the longest. Raises `UsageError`."""
     processes: list[list[Numbered]] = []
     running: dict[int, list[Numbered]] = {}
@@ -72,11 +77,19 @@ def process_of(lines: Iterable[Traced], name: str, pid: int = 0) -> list[Numbere
             running[line.pid] = []  # a number may come again, in another run
             processes.append(running[line.pid])
         running[line.pid].append((number, line))
+    if not processes:
+        raise _nothing_of(name, lines)
     wanted = [one for one in processes if not pid or one[0][1].pid == pid]
     if not wanted:
         pids = ", ".join(str(one[0][1].pid) for one in processes)
-        raise UsageError(f"{name} has no process {pid} in the trace", hint=f"it has {pids or 'none'}")
+        raise UsageError(f"{name} has no process {pid} in the trace", hint=f"it has {pids}")
     return max(wanted, key=len)
+
+
+def _nothing_of(name: str, lines: Iterable[Traced]) -> UsageError:
+    others = sorted({line.extension for line in lines} - {""})
+    hint = f"it has {', '.join(others)}" if others else "no extension was started while it was written"
+    return UsageError(f'there is nothing of extension "{name}" in the trace', hint=hint)
 
 
 class Asked(Struct, frozen=True):
@@ -126,9 +139,3 @@ def _happened(line: Traced) -> str:
             return f"{count} lines are missing here: the disk was too slow"
         case other:
             return brief(other)
-
-
-def told(lines: Iterable[Traced]) -> Iterator[str]:
-    """Lines of one extension, for people."""
-    narrator = Narrator()
-    return (narrator.tell(line) for line in lines)

@@ -1,5 +1,6 @@
 """Fixtures, tried: each against a process of its own, in a directory of its own, one after the other."""
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +14,12 @@ from hilt.authoring.dialogue import Dialogue
 from hilt.authoring.fixtures import Fixture
 from hilt.authoring.scripted import ScriptedHost
 from hilt.authoring.stage import Actor, find, started
-from hilt.errors import Departure, ExtensionStartError, HiltError
-from hilt.model.masking import MASK
+from hilt.authoring.values import clipped
+from hilt.errors import Departure, ExtensionStartError, FixtureError, HiltError
+from hilt.extensions.trace_line import Secrets
+from hilt.model.masking import Mask
 from hilt.packages.choices import Choices
-from hilt.packages.environment import tokens_hidden
+from hilt.packages.environment import secrets_of
 
 State: TypeAlias = Literal["passed", "failed", "skipped"]
 _TAIL = 12
@@ -54,7 +57,7 @@ async def try_fixture(
         return Outcome(fixture.name, where, "skipped", 0.0, about, reason)
     with TemporaryDirectory(prefix="hilt-test-", ignore_cleanup_errors=True) as scratch:
         project = Path(scratch)
-        _write(project, fixture.files)
+        _write(project, fixture)
         async with started(place, project, choices=choices) as actor:
             host = ScriptedHost(dialogue := Dialogue(actor, fixture.host), fixture)
             try:
@@ -62,24 +65,30 @@ async def try_fixture(
                 await host.play()
             except (Departure, ExtensionStartError) as error:
                 line = f":{host.step.line}" if host.step else ""
-                told = _told(error, host, dialogue.remarks, actor)
+                told = _told(error, host, dialogue, actor)
                 return Outcome(fixture.name, where + line, "failed", time.monotonic() - began, about, told)
     return Outcome(fixture.name, where, "passed", time.monotonic() - began, about)
 
 
-def _write(project: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        (project / name).parent.mkdir(parents=True, exist_ok=True)
-        (project / name).write_text(text)
+def _write(project: Path, fixture: Fixture) -> None:
+    for name, text in fixture.files.items():
+        try:
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text(text)
+        except OSError as error:
+            what = f"{fixture.path}:1: files: {clipped(repr(name))} cannot be written: {error.strerror}"
+            raise FixtureError(what, hint="a name is that of a file or of a directory, and not too long") from error
 
 
-def _told(error: HiltError, host: ScriptedHost, remarks: list[str], actor: Actor) -> str:
+def _told(error: HiltError, host: ScriptedHost, dialogue: Dialogue, actor: Actor) -> str:
     """The step, what was otherwise, and what else may explain it."""
     lines = [host.step.text] if host.step else []
     lines += error.message.split("\n")
     if error.hint:
         lines.append(f"hint: {error.hint}")
-    lines += remarks
+    if host.step:  # else they are what is told
+        lines += dialogue.problems
+    lines += dialogue.remarks
     if log := [] if isinstance(error, ExtensionStartError) else actor.log()[-_TAIL:]:
         lines += ["its log:", *(f"  {line}" for line in log)]
-    return tokens_hidden("\n".join(lines), MASK)
+    return Secrets((Mask(secrets_of(os.environ)),)).hide("\n".join(lines))

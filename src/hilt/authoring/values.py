@@ -5,6 +5,8 @@ from typing import Any, TypeAlias
 
 BRIEF = 160
 """Characters of a value on a line."""
+DEEPEST = 100
+"""Objects and lists within each other; of more, what is recursive here would not come back."""
 
 Value: TypeAlias = dict[str, Any]
 """A frame, a message, or another object."""
@@ -23,6 +25,15 @@ def same(one: Any, other: Any) -> bool:
         case list(), list():
             return len(one) == len(other) and all(map(same, one, other))
     return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether there are more objects and lists within each other than that."""
+    level = [value]
+    for _ in range(levels):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [part for parts in inner for part in parts]
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def brief(value: Any, most: int = BRIEF) -> str:

@@ -25,5 +25,7 @@ SHIPPED = (
 
 def with_shipped(found: Iterable[Skill]) -> tuple[Skill, ...]:
     """Those of the user's, and of hilt's own those whose names are free."""
-    skills = {skill.name: skill for skill in (*SHIPPED, *found)}
+    skills: dict[str, Skill] = {}
+    for skill in (*found, *SHIPPED):
+        skills.setdefault(skill.name, skill)
     return tuple(skills.values())

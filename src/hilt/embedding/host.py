@@ -28,7 +28,7 @@ from hilt.embedding.finding import choices_of, finder, insist, places_of
 from hilt.embedding.listening import Listener, OnEvent, Progress, Seen
 from hilt.embedding.services import Chat
 from hilt.embedding.setting import Approve, Setting
-from hilt.errors import ExtensionError, ExtensionTimeout, UsageError
+from hilt.errors import ExtensionError, ExtensionTimeout, FrameError, UsageError
 from hilt.extensions.host import Finds, RunningExtensions
 from hilt.model.actions import Action
 from hilt.model.content import Args, ToolCall
@@ -40,6 +40,7 @@ from hilt.model.stream import ToolSpec
 from hilt.model.verdicts import Question
 from hilt.registry.registry import Registry
 from hilt.registry.snapshot import OwnedCommand, Snapshot
+from hilt.wire.freeform import pack
 
 _WITHDRAWN = "Cancelled by the program that made the call: its outcome is unknown."
 
@@ -77,6 +78,8 @@ class ExtensionHost:
         It begins when all are ready or have failed, or after `wait` seconds: `statuses` tells. Raises `ManifestError`
         for a path that cannot be used, `ConfigError` for settings that cannot be read.
         """
+        if isinstance(extensions, str | os.PathLike):
+            raise UsageError("one path is no list of paths", hint=f'such as ExtensionHost.open(["{extensions}"])')
         place, root = places_of(cwd, home)
         choices = choices_of(root)
         if finds is None:
@@ -275,13 +278,15 @@ class ExtensionHost:
 
 
 def _tool_call(id_: str, tool: str, args: Args | str | None) -> ToolCall:
-    if not isinstance(args, str):
-        return ToolCall(id_, tool, args or {})
+    """What is no JSON is refused here: among the events it would cost the calls of others."""
+    written = args if isinstance(args, str) else ""
     try:
-        decoded = msgspec.json.decode(args or "{}")
-    except (ValueError, RecursionError):
-        decoded = None
-    return ToolCall(id_, tool, decoded) if isinstance(decoded, dict) else ToolCall(id_, tool, {}, invalid=args)
+        decoded = msgspec.json.decode(written or pack({} if args is None or args == "" else args))
+    except (FrameError, TypeError, ValueError, RecursionError) as error:
+        decoded, written = None, written or str(error)
+    if not isinstance(decoded, dict):
+        return ToolCall(id_, tool, {}, invalid=written or f"{type(args).__name__} is none")
+    return ToolCall(id_, tool, decoded)
 
 
 async def _nowhere(_: Ran) -> None:

@@ -78,6 +78,10 @@ class Secrets(Struct, frozen=True):
             text, _ = mask.cut(text, in_json=True, ended=ended)
         return tokens_hidden(text, MASK)
 
+    def harmless(self, value: Any) -> Any:
+        """A value of JSON, as a trace has it."""
+        return _harmless(value, self.hide)
+
 
 def written(who: Who, direction: Direction, line: bytes, when: float, at: float, secrets: Secrets) -> bytes:
     """The line of the trace for a line that passed; `when` is seconds since 1970, `at` milliseconds."""

@@ -96,12 +96,9 @@ class Probing:
 
     def _interceptors(self, occasion: Occasion) -> list[tuple[Ask, Callable[[Value], Verdict]]]:
         dialogue, found = self._dialogue, []
-        guards = dialogue.actor.found.manifest.guard is not None and occasion.event == "tool_call"
-        if dialogue.actor.dialect == "frames" and (guards or occasion.event in dialogue.intercepts):
+        if dialogue.asked_by_frame(occasion.event):
             found.append((lambda id_: frame(id_, occasion), lambda answer: frame_verdict(answer, occasion)))
-        named = self._of_kind("interceptor")
-        asked = [one for one in named if occasion.event in (one.fields.get("events") or ["tool_call"])]
-        return [*found, *(self._by_method(one, occasion) for one in asked)]
+        return [*found, *(self._by_method(one, occasion) for one in dialogue.interceptors(occasion.event))]
 
     def _by_method(self, one: Registered, occasion: Occasion) -> tuple[Ask, Callable[[Value], Verdict]]:
         method, params = request(one.name, occasion, "call_1")
@@ -112,7 +109,9 @@ class Probing:
         )
 
     async def missing_arguments(self) -> None:
-        tools = [one for one in self._of_kind("tool") if isinstance(one.schema, dict) and one.schema.get("required")]
+        tools = [
+            one for one in self._dialogue.offers("tool") if isinstance(one.schema, dict) and one.schema.get("required")
+        ]
         for one in tools[:_MOST_TOOLS]:
             if self._dialogue.over:
                 return
@@ -122,11 +121,11 @@ class Probing:
                 self._usual = self._usual or ask
 
     async def unknown_tool(self) -> None:
-        if self._of_kind("tool"):
+        if self._dialogue.offers("tool"):
             await self._unknown("unknown-tool", "an unknown tool", self._call_of(NOBODY, {}))
 
     async def unknown_command(self) -> None:
-        if self._of_kind("command"):
+        if self._dialogue.offers("command"):
             command = self._dialogue.tongue.command
             await self._unknown("unknown-command", "an unknown command", lambda id_: command(id_, NOBODY, ""))
 
@@ -163,7 +162,7 @@ class Probing:
 
     async def kinds(self) -> None:
         for kind, asked in _HARMLESS.items():
-            names = self._of_kind(kind)
+            names = self._dialogue.offers(kind)
             if not names or self._dialogue.over:
                 continue
             self._findings.passed("kinds")
@@ -210,7 +209,7 @@ class Probing:
             if self._dialogue.over:
                 return
             self._findings.passed("calls")
-            if tool not in {one.name for one in self._of_kind("tool")}:
+            if tool not in {one.name for one in self._dialogue.offers("tool")}:
                 self._findings.failed("calls", f"it has no tool {tool!r}")
                 continue
             answer = await self._answer("calls", tool, self._call_of(tool, args), _CALL)
@@ -250,7 +249,7 @@ class Probing:
         if not ended or exit_ is None:
             self._findings.failed(rule, f"it did not end {when}")
         elif exit_.code != 0:
-            self._findings.failed(rule, f"it {exit_}")
+            self._findings.failed(rule, f"it {dialogue.actor.ending}")
 
     async def _survives(self, rule: str) -> None:
         self._findings.passed(rule)
@@ -277,9 +276,6 @@ class Probing:
 
     def _call_of(self, tool: str, args: Value) -> Ask:
         return lambda id_: self._dialogue.tongue.call(id_, tool, args)
-
-    def _of_kind(self, kind: str) -> list[Registered]:
-        return [one for one in self._dialogue.registered if one.kind == kind]
 
 
 PROBES: tuple[Probe, ...] = (

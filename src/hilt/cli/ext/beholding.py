@@ -1,4 +1,4 @@
-"""What `hilt ext dev` shows: the agent's answers, frames both ways, the extension's log, each as it comes.
+"""How `hilt ext dev` shows what it shows: the agent's answers, frames both ways, the extension's log, as they come.
 
 Frames arrive through a pipe as lines of a trace, so they are masked and cut as in any other.
 """
@@ -18,12 +18,9 @@ from hilt.extensions.trace_line import Secrets, Traced
 from hilt.frontends.encode import event_json, json_line, public
 from hilt.frontends.terminal import clean, json_for_stdout
 from hilt.model.events import Event
+from hilt.model.masking import Mask
 
 _READ = 64 * 1024
-_LOOK = 0.1
-"""Seconds between two looks at a log."""
-_MOST = 256 * 1024
-"""Bytes of a log that are shown at once; of more, the end."""
 _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 
 
@@ -39,7 +36,7 @@ class View:
 
     def answer(self, text: str) -> None:
         if text and not self._as_json:  # there it is among the events
-            shown = self._secrets.hide(clean(text) if sys.stdout.isatty() else text)
+            shown = self._secrets.hide(clean(text))
             _write(sys.stdout, shown if shown.endswith("\n") else f"{shown}\n")
 
     def say(self, text: str) -> None:
@@ -68,6 +65,17 @@ class View:
     def _value(self, value: object) -> None:
         line = self._secrets.hide(json_for_stdout(json_line(value)).decode())
         _write(sys.stdout, f"{line}\n")
+
+
+class Hiding(Mask):
+    """For those who know of masks alone: hides also what only looks like a secret."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        super().__init__()
+        self._all = secrets
+
+    def text(self, text: str) -> str:
+        return self._all.hide(text)
 
 
 def _write(out: TextIO, text: str) -> None:
@@ -114,32 +122,3 @@ class Frames:
             traced = parsed(line, "the trace")
             self._show(self._narrator.tell(traced), traced)
         return True
-
-
-class Log:
-    """The lines that an extension's log gets from now on."""
-
-    def __init__(self, path: Path, show: Callable[[str], None]) -> None:
-        self._path = path
-        self._show = show
-        self._at = path.stat().st_size if path.exists() else 0
-
-    async def follow(self) -> None:
-        """Until cancelled."""
-        while True:
-            self.look()
-            await asyncio.sleep(_LOOK)
-
-    def look(self) -> None:
-        try:
-            with self._path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size < self._at:  # it was begun anew
-                    self._at = 0
-                file.seek(max(self._at, size - _MOST))
-                whole, newline, _ = file.read(_MOST).rpartition(b"\n")
-                self._at = file.tell() if not newline else max(self._at, size - _MOST) + len(whole) + len(newline)
-        except FileNotFoundError:
-            return
-        for line in whole.decode("utf-8", "replace").split("\n") if newline else ():
-            self._show(line)

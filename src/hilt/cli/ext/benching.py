@@ -8,7 +8,7 @@ import msgspec
 
 from hilt.authoring.bench import AT_ONCE, ROUNDS, Benched, Figures, Spread
 from hilt.authoring.bench import bench as measure
-from hilt.cli.ext.calling import arguments
+from hilt.cli.ext.arguments import arguments
 from hilt.cli.ext.picking import pick
 from hilt.cli.ext.site import Site, Told
 
@@ -61,7 +61,7 @@ def _cells(spread: Spread) -> tuple[str, str, str, str]:
 
 
 def _ms(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _megabytes(figures: Figures) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from hilt.authoring.bisect import Found, Names, Outcome, Run, bisect
+from hilt.authoring.bisect import Bisected, Names, Outcome, Run, bisect
 from hilt.cli.ext.site import Site, Told
 from hilt.errors import UsageError
 from hilt.frontends.terminal import clean
@@ -103,7 +103,7 @@ class _Person(_Attempt):
                 return outcome
 
 
-def _text(found: Found) -> str:
+def _text(found: Bisected) -> str:
     match found.verdict:
         case "not_bad":
             return "it is not bad with all extensions that are enabled, so none of them can be found to cause it"

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import sys
 import time
 from typing import Any
 
@@ -11,18 +10,17 @@ import msgspec
 
 from hilt.agent.schema import problems
 from hilt.cli.ext.alone import Alone, alone, panel_text
+from hilt.cli.ext.arguments import arguments
 from hilt.cli.ext.picking import pick
-from hilt.cli.ext.site import Site, Told, existing, tell
+from hilt.cli.ext.site import Site, Told, tell
 from hilt.embedding.called import Called
 from hilt.errors import UsageError
 from hilt.frontends.encode import event_json, json_line
 from hilt.model.content import Image, Text
 from hilt.model.contributions import Tool
 from hilt.model.events import Displayed, Event, PanelShown
-from hilt.packages.members import quoted, read_file
+from hilt.packages.members import quoted
 
-_LARGEST = 4 * 1024 * 1024
-"""Bytes of arguments: a line to an extension has no more."""
 _SHOWN = 60
 
 
@@ -124,12 +122,12 @@ async def _run(site: Site, options: argparse.Namespace) -> Told:
         return True
 
     async with alone(site, pick(site, options.target), show) as it:
-        name = options.command.removeprefix("/")
+        name, _, rest = options.command.removeprefix("/").partition(" ")  # all of it may be one word of the shell's
         if it.host.snapshot().command(name) is None:
             raise _unknown(it.name, "command", f"/{name}", [f"/{one}" for one in it.host.snapshot().commands])
         began = time.monotonic()
         try:
-            actions = await it.host.run(name, " ".join(options.words), timeout=options.timeout)
+            actions = await it.host.run(name, " ".join(filter(None, (rest, *options.words))), timeout=options.timeout)
         except asyncio.CancelledError:
             tell(f"/{name} was cancelled; what {it.name} has done by then is unknown")
             raise
@@ -143,29 +141,3 @@ async def _run(site: Site, options: argparse.Namespace) -> Told:
         "events": [event_json(event) for event in it.events],
     }
     return Told(_masked(value, it), it.mask.text("\n".join(answers)))
-
-
-def arguments(given: str) -> dict[str, Any]:
-    """What is on the command line, in the file behind an `@`, or on stdin for `-`. Raises `UsageError`."""
-    text, where = given, "the arguments"
-    if given == "-":
-        text, where = sys.stdin.buffer.read(_LARGEST + 1).decode("utf-8", "replace"), "stdin"
-        if len(text) > _LARGEST:
-            raise UsageError(
-                f"stdin: more than {_LARGEST:,} bytes of arguments", hint="no extension takes so long a line"
-            )
-    elif given.startswith("@"):
-        where = given[1:]
-        text = read_file(existing(where), _LARGEST, "arguments").decode("utf-8", "replace")
-    hint = """give a JSON object, such as '{"city":"Rome"}'"""
-    try:
-        args = json.loads(text)
-    except json.JSONDecodeError as error:
-        near = text[max(0, error.pos - _SHOWN // 2) : error.pos + _SHOWN // 2]
-        place = f"line {error.lineno}, column {error.colno}"
-        raise UsageError(f"{where}: no JSON: {error.msg} at {place}, near {near!r}", hint=hint) from error
-    except RecursionError:
-        raise UsageError(f"{where}: nested too deeply", hint=hint) from None
-    if not isinstance(args, dict):
-        raise UsageError(f"{where}: no JSON object but {text.strip()[:_SHOWN]!r}", hint=hint)
-    return args

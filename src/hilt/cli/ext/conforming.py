@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import sys
 from collections import Counter
 from typing import Any
@@ -11,6 +10,7 @@ import msgspec
 
 from hilt.authoring.conformance.hosting import Heard
 from hilt.authoring.conformance.rules import Finding, Report
+from hilt.cli.ext.arguments import arguments
 from hilt.cli.ext.site import Site, Told, existing
 from hilt.errors import UsageError
 from hilt.frontends.terminal import clean
@@ -36,13 +36,9 @@ def check(site: Site, options: argparse.Namespace) -> Told:
 
 def _call(text: str) -> tuple[str, dict[str, Any]]:
     tool, _, given = text.partition("=")
-    try:
-        args = json.loads(given or "{}")
-    except ValueError as error:
-        raise UsageError(f"--call {tool}: the arguments are no JSON: {error}", hint="--call 'add={\"a\":1}'") from error
-    if not tool or not isinstance(args, dict):
+    if not tool:
         raise UsageError(f"--call {text}: a tool and a JSON object", hint="--call 'add={\"a\":1}'")
-    return tool, args
+    return tool, arguments(given or "{}", f"--call {tool}")
 
 
 def _told(report: Report) -> str:

@@ -6,7 +6,6 @@ Lines come from a terminal or a pipe: prompts, slash commands, answers to questi
 
 import argparse
 import asyncio
-import os
 import signal
 import sys
 from collections import deque
@@ -19,10 +18,12 @@ from msgspec import Struct
 from hilt.agent.bus import Sink
 from hilt.agent.questions import Reply
 from hilt.agent.session import Session
-from hilt.cli.ext.beholding import Frames, Log, View
+from hilt.cli.ext.beholding import Frames, Hiding, View
+from hilt.cli.ext.growing import Growing
 from hilt.cli.ext.picking import pick
+from hilt.cli.ext.prompting import flags_with
+from hilt.cli.ext.secrets import secrets
 from hilt.cli.ext.site import Site, Told
-from hilt.cli.flags import parse
 from hilt.cli.wiring import App, assemble
 from hilt.errors import HiltError, UsageError
 from hilt.extensions.trace_line import Secrets
@@ -30,17 +31,15 @@ from hilt.frontends.oneshot import asked_of, perform
 from hilt.frontends.plain import Progress
 from hilt.frontends.terminal import one_line
 from hilt.model.events import Event, PermissionAsked, PickerAsked, QuestionAsked, RequestWithdrawn, TrustAsked
-from hilt.model.masking import Mask
 from hilt.packages.discovery import Found, log_name
-from hilt.packages.environment import secrets_of
-from hilt.packages.finder import ONLY
-from hilt.providers.credentials import Credentials
 from hilt.transport.lines import TooLong
 from hilt.transport.stdio import read_lines
 
 _HOW = "prompts and /commands, a line each; a save reloads it; Ctrl-C cancels, Ctrl-D ends"
 _LONGEST = 1024 * 1024
 _YES = ("y", "yes")
+_MOST = 256 * 1024
+"""Bytes of the log that are shown at once."""
 
 
 def develop(site: Site, options: argparse.Namespace) -> Told:
@@ -74,10 +73,10 @@ class _Desk:
     def __init__(self, site: Site, options: argparse.Namespace, found: Found, pipe: Path) -> None:
         self._options = options
         self._found = found
-        secrets = Secrets((Mask((*Credentials(site.home.auth).all_secrets(), *secrets_of(os.environ))),))
-        self._view = View(secrets, as_json=options.json, named=options.with_others)
+        self._secrets = secrets(site)
+        self._view = View(self._secrets, as_json=options.json, named=options.with_others)
         self._frames = Frames(pipe, self._view.frame)
-        self._log = Log(site.home.logs / log_name(found.name), self._view.log)
+        self._log = Growing(site.home.logs / log_name(found.name), self._view.log, _MOST, from_now=True)
         self._typed = ""
         """The last line."""
         self._session: Session | None = None
@@ -100,26 +99,24 @@ class _Desk:
                 self._log.look()
 
     def _flags(self) -> argparse.Namespace:
-        options, found = self._options, self._found
-        model = ["--provider", options.provider or ("script" if options.script else "demo")]
-        if options.script:
-            model += ["--script", options.script]
-        only = [] if options.with_others else ["--no-ext"]
-        if found.source != "flag":
-            # One that is installed runs as it is installed, with what was granted to it.
-            only = []
-            if not options.with_others:
-                os.environ[ONLY] = found.name
-        named = ["--ext", str(found.where)] if found.source == "flag" else []
+        options = self._options
         traced = [] if options.quiet_frames else ["--trace", str(self._frames.path)]
-        return parse(["--no-session", "--watch-ext", *model, *only, *named, *traced])
+        return flags_with(
+            self._found,
+            "--watch-ext",
+            *traced,
+            provider=options.provider,
+            script=options.script,
+            others=options.with_others,
+        )
 
     # Lines
 
     async def _converse(self, app: App) -> int:
         if sys.stdin.isatty():
             self._view.say(f"{self._found.name}: {_HOW}")
-        plain = Progress(sys.stderr, app.mask, answers=lambda: asked_of(app.session, self._typed))
+        mask = Hiding(Secrets((app.mask, *self._secrets.masks)))
+        plain = Progress(sys.stderr, mask, answers=lambda: asked_of(app.session, self._typed))
         face: Sink = self._view.event if self._options.json else plain
         lines = read_lines(0, _LONGEST)
         async with app.session.bus.faced(face, self._ask), asyncio.TaskGroup() as group:

@@ -2,23 +2,24 @@
 
 import argparse
 import asyncio
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hilt.authoring.fixtures import read_fixture
 from hilt.authoring.recording import fixture_of, fixture_text, loosened
 from hilt.authoring.stage import find
-from hilt.authoring.traces import of_extension, process_of, read_trace
+from hilt.authoring.traces import process_of, read_trace
 from hilt.authoring.trying import Outcome, try_fixture
 from hilt.authoring.values import Value
-from hilt.cli.ext.site import Site, Told
+from hilt.cli.ext.prompting import flags_with
+from hilt.cli.ext.site import Site, Told, named
 from hilt.errors import UsageError
 from hilt.extensions.trace_line import Traced
+from hilt.packages.discovery import Found
 
 
 def record(site: Site, path: Path, options: argparse.Namespace) -> Told:
-    file = Path(os.path.expanduser(options.record))  # noqa: PTH111 - never fails, unlike Path.expanduser
+    file = named(options.record)
     if file.exists():
         raise UsageError(f"{file} is there already", hint="name another file, or remove that one")
     if bool(options.origin) == bool(options.fixtures):
@@ -26,12 +27,11 @@ def record(site: Site, path: Path, options: argparse.Namespace) -> Told:
         raise UsageError("--record needs either a prompt behind -- or --from TRACE", hint=hint)
     found = find(path, site.cwd, site.config.extensions)
     if options.origin:
-        lines = read_trace(Path(options.origin))
-        about = f"as recorded in {Path(options.origin).name}"
+        lines = read_trace(origin := named(options.origin))
+        about = f"as recorded in {origin.name}"
     else:
-        lines = asyncio.run(_traced(path, options))
+        lines = asyncio.run(_traced(found, options))
         about = f"as recorded: {options.fixtures[0]}"
-    of_extension(lines, found.name)  # says whose there is
     values = fixture_of((line for _, line in process_of(lines, found.name)), about)
     loose, left = _written(site, path, file, values)
     told = [f"wrote {file}: {len(values) - 1 - len(left)} steps"]
@@ -40,16 +40,14 @@ def record(site: Site, path: Path, options: argparse.Namespace) -> Told:
     return Told({"file": str(file), "loosened": loose, "left_out": left}, "\n".join(told))
 
 
-async def _traced(path: Path, options: argparse.Namespace) -> list[Traced]:
+async def _traced(found: Found, options: argparse.Namespace) -> list[Traced]:
     """Prompts and slash commands one after the other, with this extension alone."""
-    from hilt.cli.flags import parse
     from hilt.cli.wiring import assemble
     from hilt.frontends.oneshot import perform
 
-    model = ["--provider", "script", "--script", options.script] if options.script else ["--provider", "demo"]
     with TemporaryDirectory(prefix="hilt-record-") as scratch:
         trace = Path(scratch, "trace.jsonl")
-        flags = parse(["-p", "--no-session", "--trace", str(trace), *model, "--no-ext", "--ext", str(path)])
+        flags = flags_with(found, "-p", "--trace", str(trace), script=options.script)
         async with assemble(flags, can_ask=False) as app:
             for prompt in options.fixtures:
                 await perform(app.session, prompt)

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ import msgspec
 from hilt.authoring.differences import told
 from hilt.authoring.replay import Finding, Replayed, replay
 from hilt.authoring.stage import find, started
-from hilt.authoring.traces import Numbered, of_extension, process_of, read_trace
+from hilt.authoring.traces import Numbered, process_of, read_trace
 from hilt.authoring.values import brief
-from hilt.cli.ext.site import Site, Told, existing
+from hilt.cli.ext.secrets import secrets
+from hilt.cli.ext.site import Site, Told, existing, named
 from hilt.packages.discovery import PROJECT
 
 _SIGNS = {"changed": "~", "missing": "-", "new": "+", "exit": "!", "stopped": "!"}
@@ -21,12 +21,11 @@ _LOGGED = 5
 
 
 def replay_trace(site: Site, options: argparse.Namespace) -> Told:
-    file = Path(os.path.expanduser(options.file))  # noqa: PTH111 - never fails, unlike Path.expanduser
+    file = named(options.file)
     against = existing(options.against)
     every = read_trace(file)
     names = {line.extension.removeprefix(PROJECT) for line in every} - {""}
     name = options.extension or (names.pop() if len(names) == 1 else find(against, site.cwd).name)
-    of_extension(every, name)  # says whose there is
     lines = process_of(every, name, options.process)
     outcome = asyncio.run(_play(site, against, lines, options))
     value: dict[str, Any] = {"trace": str(file), "extension": name, "against": str(against)}
@@ -37,7 +36,7 @@ def replay_trace(site: Site, options: argparse.Namespace) -> Told:
 
 async def _play(site: Site, against: Path, lines: list[Numbered], options: argparse.Namespace) -> Replayed:
     async with started(against, site.cwd, choices=site.config.extensions) as actor:
-        return await replay(lines, actor, options.timeout, options.ignore)
+        return await replay(lines, actor, options.timeout, secrets(site), options.ignore)
 
 
 def _text(outcome: Replayed, what: str) -> str:

@@ -96,9 +96,14 @@ def found_in(one: Found | Untrusted) -> Found:
     return one.found if isinstance(one, Untrusted) else one
 
 
+def named(path: str) -> Path:
+    """What a path on the command line means, be there something or not."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - never fails, unlike Path.expanduser
+
+
 def existing(path: str) -> Path:
-    """What a path on the command line names. Raises `UsageError`."""
-    place = Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 - never fails, unlike Path.expanduser
+    """The same for what must be there. Raises `UsageError`."""
+    place = named(path).absolute()
     if not path or not os.path.lexists(place):
         message = f'"{quoted(path)}": there is no such file or directory'
         raise UsageError(message, hint="name the directory of an extension, or its file")

@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from hilt.authoring.fixtures import Fixture, read_fixture
-from hilt.authoring.languages import run_suite, suites
 from hilt.authoring.stage import find
+from hilt.authoring.suites import run_suite, suites
 from hilt.authoring.trying import Outcome, fixtures_of, try_fixture
-from hilt.cli.ext.site import Site, Told, existing
+from hilt.cli.ext.site import Site, Told, existing, named
 from hilt.errors import UsageError
 from hilt.frontends.terminal import clean
 
@@ -30,15 +30,15 @@ def test(site: Site, options: argparse.Namespace) -> Told:
         return record(site, path, options)
     if options.origin:
         raise UsageError("--from goes with --record", hint="--record FILE --from TRACE")
-    named = [existing(one) for one in options.fixtures]
-    fixtures = [read_fixture(file) for file in named or fixtures_of(path)]
+    chosen = [existing(one) for one in options.fixtures]
+    fixtures = [read_fixture(file) for file in chosen or fixtures_of(path)]
     find(path, site.cwd, site.config.extensions)  # that there is none is no failure of a test
-    outcomes = asyncio.run(_run(site, path, fixtures, alone=bool(named), quiet=options.json))
+    outcomes = asyncio.run(_run(site, path, fixtures, alone=bool(chosen), quiet=options.json))
     if not outcomes:
         hint = 'write tests/NAME.jsonl, such as {"call":"TOOL","args":{},"result":{"$contains":"…"}}'
         raise UsageError(f"{options.path}: there is nothing to test", hint=hint)
     if options.junit:
-        _write_junit(Path(options.junit), outcomes)
+        _write_junit(named(options.junit), outcomes)
     failed = any(outcome.state == "failed" for outcome in outcomes)
     return Told({"outcomes": [_as_json(one) for one in outcomes]}, _summary(outcomes), 1 if failed else 0)
 

@@ -2,24 +2,22 @@
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hilt.authoring.traces import Narrator, is_of, of_extension, parsed, read_trace
+from hilt.cli.ext.growing import Growing
 from hilt.cli.ext.picking import pick
-from hilt.cli.ext.site import Site, Told
+from hilt.cli.ext.prompting import flags_with
+from hilt.cli.ext.site import Site, Told, named
 from hilt.errors import HiltError, UsageError
 from hilt.extensions.trace_line import Traced
 from hilt.frontends.encode import json_line
 from hilt.frontends.terminal import clean, json_for_stdout
 from hilt.packages.discovery import Found
-from hilt.packages.finder import ONLY
 
-_LOOK = 0.05
-"""Seconds between two looks at a trace that is being written."""
 _MOST = 64 * 1024 * 1024
 
 
@@ -37,7 +35,7 @@ def trace(site: Site, options: argparse.Namespace) -> Told:
 
 
 def _of_file(site: Site, options: argparse.Namespace) -> Told:
-    path = Path(os.path.expanduser(options.file))  # noqa: PTH111 - never fails, unlike Path.expanduser
+    path = named(options.file)
     name = _name(site, options.target)
     if options.follow:
         _follow(path, name, as_json=options.json)
@@ -89,48 +87,19 @@ class _Show:
 
 async def _run(found: Found, path: Path, options: argparse.Namespace) -> Told:
     """Run a prompt with this extension alone, and show what is said as it comes."""
-    from hilt.cli.flags import parse
     from hilt.cli.wiring import assemble
     from hilt.frontends.oneshot import perform
 
-    model = ["--provider", "script", "--script", options.script] if options.script else ["--provider", "demo"]
-    only = ["--no-ext", "--ext", str(found.where)] if found.source == "flag" else []
-    flags = parse(["-p", "--no-session", "--trace", str(path), *model, *only])
-    if not only:
-        os.environ[ONLY] = found.name
-    growing, show = _Growing(path), _Show(found.name, silent=options.json)
+    flags = flags_with(found, "-p", "--trace", str(path), script=options.script)
+    show = _Show(found.name, silent=options.json)
+    growing = Growing(path, lambda line: show.lines([parsed(line.encode(), str(path))]), _MOST)
     async with asyncio.TaskGroup() as group:
-        following = group.create_task(_show_growing(growing, show))
+        following = group.create_task(growing.follow())
         async with assemble(flags, can_ask=False) as app:
             outcome = await perform(app.session, " ".join(options.prompt) or "hi")
             statuses = app.session.extensions.statuses()
         following.cancel()
-    show.lines(growing.more())
+    growing.look()
     failed = [f"extension {one.name}: {one.reason}" for one in statuses if one.state == "failed"]
     trouble = failed[0] if failed else outcome.error
     return Told(show.shown, f"hilt: {trouble}" if trouble else "", code=1 if trouble else 0)
-
-
-class _Growing:
-    """A trace that is being written."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = 0
-
-    def more(self) -> list[Traced]:
-        """The whole lines that have come since the last look."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._at)
-                whole, newline, _ = file.read(_MOST).rpartition(b"\n")
-        except FileNotFoundError:
-            return []
-        self._at += len(whole) + len(newline)
-        return [parsed(line, str(self._path)) for line in whole.split(b"\n") if line]
-
-
-async def _show_growing(growing: _Growing, show: _Show) -> None:
-    while True:
-        show.lines(growing.more())
-        await asyncio.sleep(_LOOK)
