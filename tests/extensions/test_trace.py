@@ -164,7 +164,8 @@ async def test_a_disk_that_is_full_is_told_once_and_ends_the_trace_alone(found: 
 
 async def test_what_waits_is_written_at_the_end_into_a_file_for_its_owner_alone(tmp_path: Path, found: Found) -> None:
     path = tmp_path / "trace.jsonl"
-    path.write_text("before\n")
+    before = '{"time":"2026-01-01T00:00:00Z","direction":"lifecycle","frame":{}}'
+    path.write_text(f"{before}\n")
     path.chmod(0o644)
     trace = Trace.open(path, SECRETS, print)
     async with trace.writing():
@@ -173,7 +174,7 @@ async def test_what_waits_is_written_at_the_end_into_a_file_for_its_owner_alone(
             tap.received(b'{"n":%d}' % number)
         tap.skipped(TooLong(b'{"type":"x', 5_000_000))
     first, *lines = path.read_text().splitlines()
-    assert first == "before" and path.stat().st_mode & 0o777 == 0o600
+    assert first == before and path.stat().st_mode & 0o777 == 0o600
     assert [json.loads(line)["frame"] for line in lines[:-1]] == [{"n": number} for number in range(1000)]
     assert json.loads(lines[-1])["cut"] == 5_000_000
 
@@ -185,6 +186,15 @@ def test_a_file_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=why) as caught:
             Trace.open(path, SECRETS, print)
         assert caught.value.hint
+
+
+def test_a_file_that_holds_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine\n")
+    notes.chmod(0o644)
+    with pytest.raises(UsageError, match="something else than a trace"):
+        Trace.open(notes, SECRETS, print)
+    assert notes.read_text() == "mine\n" and notes.stat().st_mode & 0o777 == 0o644
 
 
 async def test_one_that_nobody_watches_has_a_plain_channel(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ _PIECE = 64 * 1024
 """Bytes that are written at once."""
 _GATHERING = 0.01
 """Seconds for which lines are gathered before they are written: what is lost when hilt is killed."""
+_BEGINNING = 4096
+"""Bytes of a file by which it is known for a trace."""
 _PATIENCE = 2.0
 """Seconds at the end for what still waits."""
 
@@ -67,6 +69,10 @@ class Trace:
             why = "nobody reads from it" if error.errno == errno.ENXIO else error.strerror or str(error)
             raise UsageError(f"--trace {path}: {why}", hint="name a file that you may write to") from error
         if stat.S_ISREG(os.fstat(fd).st_mode):
+            if not _goes_on(path):
+                os.close(fd)
+                hint = "name a new file, or one that a trace was written to before"
+                raise UsageError(f"--trace {path}: it holds something else than a trace", hint=hint)
             os.fchmod(fd, 0o600)
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_NONBLOCK)
         return cls(fd, path, secrets, tell)
@@ -211,3 +217,13 @@ class TracedProcess:
     def _happened(self, what: str, **facts: str | int | None) -> None:
         who = self._who
         self._trace.add(0, lambda when, at, secrets: written_event(who, what, when, at, secrets, **facts))
+
+
+def _goes_on(path: Path) -> bool:
+    """Whether a regular file is empty or begins like a trace: a mistyped name must not cost anybody a file."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(_BEGINNING)
+    except OSError:
+        return True  # it can be written and not read, which is the user's affair
+    return not beginning or (beginning.startswith(b"{") and b'"direction":' in beginning)
