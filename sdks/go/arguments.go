@@ -30,22 +30,20 @@ func checked(arguments json.RawMessage, schema Schema) (json.RawMessage, error) 
 
 // check looks at what a schema says of types, members, choices and limits; other keywords are the host's to check.
 func check(value *any, schema Schema, path string) error {
-	where := func() string {
-		if path == "" {
-			return "the arguments"
-		}
-		return fmt.Sprintf("argument %q", path)
+	where := path
+	if path == "" {
+		where = "the arguments"
 	}
-	if kind, said := schema["type"].(string); said && !isOf(value, kind) {
-		return fmt.Errorf("%s must be %s, not %s", where(), article(kind), shown(*value))
+	if kinds := typesOf(schema["type"]); len(kinds) > 0 && !slices.ContainsFunc(kinds, func(kind string) bool { return isOf(value, kind) }) {
+		return fmt.Errorf("%s must be %s, not %s", where, articles(kinds), shown(*value))
 	}
 	if choices := listOf(schema["enum"]); choices != nil && !slices.ContainsFunc(choices, func(choice any) bool {
 		return same(choice, *value)
 	}) {
-		return fmt.Errorf("%s must be one of %s, not %s", where(), shownAll(choices), shown(*value))
+		return fmt.Errorf("%s must be one of %s, not %s", where, shownAll(choices), shown(*value))
 	}
 	if problem := outOfBounds(*value, schema); problem != "" {
-		return fmt.Errorf("%s must have %s, not %s", where(), problem, shown(*value))
+		return fmt.Errorf("%s must %s", where, problem)
 	}
 	switch held := (*value).(type) {
 	case map[string]any:
@@ -67,14 +65,8 @@ func check(value *any, schema Schema, path string) error {
 func checkMembers(members map[string]any, schema Schema, path string) error {
 	properties, _ := schema["properties"].(Schema)
 	required := listOf(schema["required"])
-	within := func(name string) string {
-		if path == "" {
-			return name
-		}
-		return path + "." + name
-	}
-	for name, property := range properties {
-		described, _ := property.(Schema)
+	for _, name := range sortedNames(properties) {
+		described, _ := properties[name].(Schema)
 		given, there := members[name]
 		if there && given == nil && described["type"] != nil && !slices.Contains(required, any(name)) {
 			delete(members, name) // a model's way to say that it leaves it out
@@ -85,30 +77,33 @@ func checkMembers(members map[string]any, schema Schema, path string) error {
 			continue
 		}
 		if there {
-			if err := check(&given, described, within(name)); err != nil {
+			if err := check(&given, described, within(path, name)); err != nil {
 				return err
 			}
 			members[name] = given
+		} else if slices.Contains(required, any(name)) {
+			return fmt.Errorf("%s is missing", within(path, name))
 		}
 	}
 	for _, name := range required {
 		if _, there := members[fmt.Sprint(name)]; !there {
-			return fmt.Errorf("argument %q is missing", within(fmt.Sprint(name)))
+			return fmt.Errorf("%s is missing", within(path, fmt.Sprint(name)))
 		}
 	}
-	return checkOthers(members, properties, schema["additionalProperties"], within)
+	return checkOthers(members, properties, schema["additionalProperties"], path)
 }
 
-func checkOthers(members map[string]any, properties Schema, rule any, within func(string) string) error {
-	for name, value := range members {
+func checkOthers(members map[string]any, properties Schema, rule any, path string) error {
+	for _, name := range sortedNames(members) {
+		value := members[name]
 		if _, known := properties[name]; known {
 			continue
 		}
 		if rule == false {
-			return fmt.Errorf("there is no argument %q; there is %s", within(name), names(properties))
+			return fmt.Errorf("there is no argument %s; there are %s", within(path, name), names(properties))
 		}
 		if values, described := rule.(Schema); described {
-			if err := check(&value, values, within(name)); err != nil {
+			if err := check(&value, values, within(path, name)); err != nil {
 				return err
 			}
 			members[name] = value
@@ -151,29 +146,46 @@ func isOf(value *any, kind string) bool {
 }
 
 func outOfBounds(value any, schema Schema) string {
-	size, what := 0.0, ""
 	switch held := value.(type) {
 	case json.Number:
-		size, _ = held.Float64()
-		return bounds(size, schema, "minimum", "maximum", "a value of")
+		size, _ := held.Float64()
+		return bounds(size, schema, "minimum", "maximum", "be", "")
 	case string:
-		size, what = float64(utf8.RuneCountInString(held)), "Length"
+		return bounds(float64(utf8.RuneCountInString(held)), schema, "minLength", "maxLength", "have", " characters")
 	case []any:
-		size, what = float64(len(held)), "Items"
-	default:
-		return ""
-	}
-	return bounds(size, schema, "min"+what, "max"+what, "a length of")
-}
-
-func bounds(size float64, schema Schema, low, high, what string) string {
-	if limit, given := number(schema[low]); given && size < limit {
-		return fmt.Sprintf("%s at least %v", what, limit)
-	}
-	if limit, given := number(schema[high]); given && size > limit {
-		return fmt.Sprintf("%s at most %v", what, limit)
+		return bounds(float64(len(held)), schema, "minItems", "maxItems", "have", " members")
 	}
 	return ""
+}
+
+func bounds(size float64, schema Schema, low, high, verb, unit string) string {
+	if limit, given := number(schema[low]); given && size < limit {
+		return fmt.Sprintf("%s at least %v%s, not %v", verb, limit, unit, size)
+	}
+	if limit, given := number(schema[high]); given && size > limit {
+		return fmt.Sprintf("%s at most %v%s, not %v", verb, limit, unit, size)
+	}
+	return ""
+}
+
+// typesOf takes the one type or the several that a schema allows.
+func typesOf(value any) []string {
+	if kind, one := value.(string); one {
+		return []string{kind}
+	}
+	kinds := []string{}
+	for _, kind := range listOf(value) {
+		kinds = append(kinds, fmt.Sprint(kind))
+	}
+	return kinds
+}
+
+func articles(kinds []string) string {
+	words := make([]string, len(kinds))
+	for i, kind := range kinds {
+		words[i] = article(kind)
+	}
+	return strings.Join(words, " or ")
 }
 
 func number(value any) (float64, bool) {
@@ -211,21 +223,27 @@ func same(one, other any) bool {
 }
 
 func article(kind string) string {
+	if kind == "null" {
+		return kind
+	}
 	if kind == "integer" || kind == "array" || kind == "object" {
 		return "an " + kind
 	}
 	return "a " + kind
 }
 
+// shownLength is how much is shown of a value that does not fit.
+const shownLength = 80
+
 func shown(value any) string {
-	text, err := json.Marshal(value)
+	text, err := jsonText(value)
 	if err != nil {
 		return fmt.Sprintf("%T", value)
 	}
-	if cut := 80; len(text) > cut {
-		return strings.ToValidUTF8(string(text[:cut]), "") + "…"
+	if letters := []rune(text); len(letters) > shownLength {
+		return string(letters[:shownLength]) + "…"
 	}
-	return string(text)
+	return text
 }
 
 func shownAll(values []any) string {
@@ -237,13 +255,17 @@ func shownAll(values []any) string {
 }
 
 func names(properties Schema) string {
-	all := make([]string, 0, len(properties))
-	for name := range properties {
-		all = append(all, strconv.Quote(name))
-	}
-	if len(all) == 0 {
+	if len(properties) == 0 {
 		return "none"
 	}
+	return strings.Join(sortedNames(properties), ", ")
+}
+
+func sortedNames(members map[string]any) []string {
+	all := make([]string, 0, len(members))
+	for name := range members {
+		all = append(all, name)
+	}
 	sort.Strings(all)
-	return strings.Join(all, ", ")
+	return all
 }

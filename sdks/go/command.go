@@ -63,6 +63,9 @@ func (a Action) framed() obj {
 func (a Action) told() (string, obj) {
 	switch a.kind {
 	case "display":
+		if a.text == "" {
+			return "", nil
+		}
 		return "showMessage", obj{"text": a.text}
 	case "insert":
 		return "setInputText", obj{"text": a.text}
@@ -158,6 +161,18 @@ func (c *connection) act(q *asking, what string, run func() (Action, error)) (an
 	return action, nil
 }
 
+// withResult is a prompt with what a tool returned, in the words of the host that knows how to do that.
+func withResult(prompt, tool string, result Result) string {
+	head := tool + " returned:\n"
+	if result.failed() {
+		head = tool + " failed:\n"
+	}
+	if prompt = strings.TrimSpace(prompt); prompt != "" {
+		prompt += "\n\n"
+	}
+	return prompt + head + result.All()
+}
+
 func (c *connection) prepared(q *asking, action Action) (Action, error) {
 	switch action.kind {
 	case "open_panel":
@@ -178,7 +193,7 @@ func (c *connection) prepared(q *asking, action Action) (Action, error) {
 		if err != nil {
 			return Action{}, fmt.Errorf("%s: %w", action.tool, err)
 		}
-		return Prompt(action.text + "\n\n" + result.All()), nil
+		return Prompt(withResult(action.text, action.tool, result)), nil
 	}
 	return action, nil
 }

@@ -88,7 +88,7 @@ func (c *connection) read(in io.Reader) {
 		line, err := lines.next()
 		switch {
 		case errors.Is(err, errLongLine):
-			c.grumble("long", "a line of the host is too long and was skipped")
+			c.grumble("long", "a line of the host is too long, and was left out")
 			continue
 		case err != nil:
 			c.end()
@@ -98,7 +98,7 @@ func (c *connection) read(in io.Reader) {
 		}
 		heard, err := c.dialect.read(line)
 		if err != nil {
-			c.grumble("json", fmt.Sprintf("a line of the host is no JSON and was skipped: %v", err))
+			c.grumble("json", "a line of the host is no JSON, and was left out")
 			continue
 		}
 		if c.hear(heard); c.isOver() {
@@ -181,11 +181,15 @@ func (c *connection) take(in incoming) {
 	}
 	handle, there := answering[in.method]
 	if !there {
-		c.answer(in, nil, &HostError{codeUnknownMethod, "unknown method: " + in.method})
+		c.answer(in, nil, &HostError{codeUnknownMethod, "method not found: " + in.method})
 		return
 	}
 	if len(in.params) == 0 || string(in.params) == "null" {
 		in.params = json.RawMessage("{}")
+	}
+	if in.params[0] != '{' {
+		c.answer(in, nil, &HostError{codeBadParams, in.method + ": params must be an object"})
+		return
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.mu.Lock()

@@ -140,7 +140,7 @@ func TestTheExamplesOfTheReferenceWork(t *testing.T) {
 	if got := host.InterceptMessage("It is SECRET.").Text; got != "It is [redacted]." {
 		t.Errorf("got %q", got)
 	}
-	if got := host.Ask("echo", "hello").Text; got != "you said: hello" {
+	if got := host.Stream("hello", hilttest.StreamOptions{API: "echo"}).Text; got != "you said: hello" {
 		t.Errorf("got %q", got)
 	}
 	host.Answer("host/sessionTitle", errors.New("no title"))

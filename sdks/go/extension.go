@@ -89,12 +89,6 @@ func (e *Extension) DataDir() string { return e.known().madeDataDir() }
 // ExtensionDir is where its own files are, which is where every host starts it.
 func (e *Extension) ExtensionDir() string { return e.known().extensionDir }
 
-// ProviderName is who answers, as of the beginning.
-func (e *Extension) ProviderName() string { return e.known().provider }
-
-// ModelName is the model that answers, as of the beginning.
-func (e *Extension) ModelName() string { return e.known().model }
-
 func (e *Extension) known() greeted {
 	e.mu.Lock()
 	c := e.conn
@@ -176,6 +170,13 @@ func (e *Extension) logf(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	fmt.Fprintf(e.log, e.name+": "+format+"\n", args...)
+}
+
+// logLine writes what the author has to say, as it is.
+func (e *Extension) logLine(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fmt.Fprintln(e.log, text)
 }
 
 func (e *Extension) problem(format string, args ...any) error {
@@ -276,11 +277,17 @@ func (e *Extension) connected() (*connection, error) {
 	}
 	select {
 	case <-c.ready:
-		return c, nil
 	case <-c.over:
-		return nil, ErrNotRunning
+		if !c.isReady() { // what is said while it ends is still heard, or dropped
+			return nil, ErrNotRunning
+		}
 	}
+	return c, nil
 }
+
+const byHand = `%s %s is an extension: a program that a coding agent starts and talks to. To try it:
+  hilt --ext %s             start the agent with it
+  hilt ext call %s TOOL '{}'   call one of its tools`
 
 // errTerminal is the end of an extension that was started by hand.
 var errTerminal = errors.New("this is an extension, for a host to run")
@@ -318,7 +325,7 @@ func (e *Extension) Run(asked ...Dialect) error {
 	}
 	if isTerminal(os.Stdin) {
 		program := os.Args[0]
-		e.logf("%v: run `hilt --ext %s`, or try one tool with `hilt ext call %s TOOL '{}'`", errTerminal, program, program)
+		e.logLine(fmt.Sprintf(byHand, e.name, e.version, program, program))
 		return errTerminal
 	}
 	wire, err := standardPipes()

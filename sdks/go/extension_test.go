@@ -48,7 +48,7 @@ func TestCommandsSayWhatIsToBeDone(t *testing.T) {
 		host := hilttest.New(t, ext, options)
 		prompted := hilttest.Action{Tool: "read", Args: obj{"path": "a"}, Prompt: "explain it"}
 		if options.Dialect == hilt.JSONRPC {
-			prompted = hilttest.Action{Prompt: "explain it\n\nseven"}
+			prompted = hilttest.Action{Prompt: "explain it\n\nread returned:\nseven"}
 		}
 		for line, want := range map[string]hilttest.Action{
 			"/do show it": {Shown: "it is 7"},
@@ -138,7 +138,7 @@ func TestAGuardThatFailsRefuses(t *testing.T) {
 		if got := host.InterceptResult("read", "41"); got.Text != "[41]" {
 			t.Errorf("got %+v", got)
 		}
-		if got := host.InterceptResult("read", "fail"); got.Blocked || got.Text != "" {
+		if got := host.InterceptResult("read", "fail"); got.Blocked || got.Changed {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -274,13 +274,13 @@ func TestHooksTransformersCompactorsAndProvidersAreAsked(t *testing.T) {
 			return nil
 		})
 		host := hilttest.New(t, ext, options)
-		if got := host.Message("hi"); got != "first\nsecond" {
+		if got := host.Hook("hi"); got != "first\nsecond" {
 			t.Errorf("got %q", got)
 		}
-		if got, handled := host.Typed("hi @me"); got != "hi Ada" || handled {
+		if got, handled := host.Transform("hi @me"); got != "hi Ada" || handled {
 			t.Errorf("got %q", got)
 		}
-		if _, handled := host.Typed("note this"); !handled {
+		if _, handled := host.Transform("note this"); !handled {
 			t.Error("it was sent")
 		}
 		said := hilt.NewMessage("assistant", "hello")
@@ -288,7 +288,7 @@ func TestHooksTransformersCompactorsAndProvidersAreAsked(t *testing.T) {
 		if len(shorter) != 2 || shorter[0].Text() != "in short: hi" || shorter[1].Role != "assistant" {
 			t.Errorf("got %+v", shorter)
 		}
-		answer := host.Ask("demo-api", "add")
+		answer := host.Stream("add", hilttest.StreamOptions{API: "demo-api"})
 		content, _ := json.Marshal(answer.Message["content"])
 		want := `[{"text":"Let me see.","type":"text"},{"arguments":{"a":1},"id":"call_1","name":"add","type":"tool_call"}]`
 		if got := strings.Replace(string(content), answer.Message["content"].([]any)[1].(obj)["id"].(string), "call_1", 1); got != want {
@@ -297,7 +297,7 @@ func TestHooksTransformersCompactorsAndProvidersAreAsked(t *testing.T) {
 		if answer.Message["stopReason"] != "toolUse" || answer.Message["model"] != "m1" || len(host.Pieces()) != 3 {
 			t.Errorf("got %v", answer)
 		}
-		if answer := host.Ask("demo-api", "fail"); answer.Error != "overloaded" {
+		if answer := host.Stream("fail", hilttest.StreamOptions{API: "demo-api"}); answer.Error != "overloaded" {
 			t.Errorf("got %v", answer)
 		}
 	})
@@ -312,7 +312,7 @@ func TestInPigletAllHooksAndHandlersAreOne(t *testing.T) {
 	}
 	host := hilttest.New(t, ext, hilttest.Options{Host: "piglet"})
 	hooks, handlers := host.Registered("message_hook"), host.Registered("event_handler")
-	if len(hooks) != 1 || hooks[0]["name"] != "two" || host.Message("hi") != "two\none" {
+	if len(hooks) != 1 || hooks[0]["name"] != "two" || host.Hook("hi") != "two\none" {
 		t.Errorf("got %v", hooks)
 	}
 	if len(handlers) != 1 || fmt.Sprint(handlers[0]["events"]) != "[EventTurnStart EventTurnEnd]" {

@@ -3,6 +3,7 @@ package hilt
 // What an extension may use, and whether the present host offers it.
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -48,6 +49,8 @@ func (f feature) offered(dialect Dialect, capabilities []string) bool {
 	})
 }
 
+func placeOf(name string) int { return bytes.Index(featureTable, []byte(`"`+name+`": {`)) }
+
 // usage is a feature that the extension uses, and for what.
 type usage struct {
 	feature string
@@ -56,7 +59,7 @@ type usage struct {
 	required bool
 }
 
-// lacking says of a host what it lacks: "zot 0.1.62 does not offer: shortcuts (ctrl+g), prompt sections (Rules)".
+// lacking says of a host what it lacks: "zot 0.1.62 does not offer: prompt sections (Rules), shortcuts (ctrl+g)".
 func lacking(host HostInfo, missing []usage) string {
 	return fmt.Sprintf("%s does not offer: %s", host, strings.Join(lackingEach(missing), ", "))
 }
@@ -73,6 +76,8 @@ func lackingEach(missing []usage) []string {
 			things[one.feature] = append(things[one.feature], one.what)
 		}
 	}
+	// In the order of the table, whatever was registered first.
+	slices.SortStableFunc(order, func(one, other string) int { return placeOf(one) - placeOf(other) })
 	each := []string{}
 	for _, name := range order {
 		words := features()[name].Words

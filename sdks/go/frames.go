@@ -88,11 +88,11 @@ func (frames) greeted(in incoming) (greeted, error) {
 	if err := json.Unmarshal(in.params, &ack); err != nil {
 		return greeted{}, err
 	}
-	host := HostInfo{Name: "zot", Version: ack.Zot, Dialect: Frames}
+	host := HostInfo{"zot", ack.Zot, Frames, ack.Capabilities, ack.Provider, ack.Model}
 	if ack.Host == "hilt" {
-		host = HostInfo{Name: "hilt", Version: ack.HostVersion, Dialect: Frames}
+		host.Name, host.Version = "hilt", ack.HostVersion
 	}
-	return greeted{host, ack.Capabilities, ack.Cwd, ack.DataDir, ack.ExtensionDir, ack.Provider, ack.Model}, nil
+	return greeted{host, ack.Cwd, ack.DataDir, ack.ExtensionDir}, nil
 }
 
 func (frames) hello(name, version string) obj {

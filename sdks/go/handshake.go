@@ -5,6 +5,7 @@ package hilt
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // greet learns who the host is, and registers everything with it.
@@ -22,11 +23,11 @@ func (c *connection) greet(in incoming) {
 	close(c.known)
 	missing := c.missing()
 	if needed := slices.DeleteFunc(slices.Clone(missing), func(one usage) bool { return !one.required }); len(needed) > 0 {
-		c.refuse(in, lacking(c.greeted.host, needed))
+		c.refuse(in, fmt.Sprintf("%s does not offer what it needs: %s", c.greeted.host, strings.Join(lackingEach(needed), ", ")))
 		return
 	}
 	for _, words := range lackingEach(missing) {
-		c.ext.logf("%s does not offer: %s", c.greeted.host, words)
+		c.ext.logf("%s does not offer %s", c.greeted.host, words)
 	}
 	if err := c.sendAll(c.registrations()); err != nil {
 		c.ext.logf("register: %v", err)
@@ -166,18 +167,24 @@ func (c *connection) offers(name string) bool {
 	if !there {
 		c.grumble(name, fmt.Sprintf("there is no feature %q", name))
 	}
-	return there && isClosed(c.known) && known.offered(c.dialect.name(), c.greeted.capabilities)
+	return there && isClosed(c.known) && known.offered(c.dialect.name(), c.greeted.host.Capabilities)
 }
 
 // missing is what the extension uses and the host does not have.
 func (c *connection) missing() []usage {
 	c.ext.mu.Lock()
 	defer c.ext.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.ext.used), func(one usage) bool {
+	lacked := []usage{}
+	for _, one := range c.ext.used {
 		isEvent := one.feature == "events" || one.feature == "more_events"
-		if isEvent && one.what != "" && c.dialect.name() == JSONRPC {
-			return counterparts[one.what] != ""
+		switch {
+		case isEvent && one.what != "" && c.dialect.name() == JSONRPC:
+			if counterparts[one.what] == "" {
+				lacked = append(lacked, usage{"events", one.what, one.required})
+			}
+		case !c.offers(one.feature):
+			lacked = append(lacked, one)
 		}
-		return c.offers(one.feature)
-	})
+	}
+	return lacked
 }

@@ -6,7 +6,6 @@ package hilt
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -189,12 +188,10 @@ func (c *connection) compactMessages(q *asking) (any, *HostError) {
 	c.ext.mu.Lock()
 	compact := c.ext.compact
 	c.ext.mu.Unlock()
-	messages, err := guarded(c.ext, "compactor", func() ([]Message, error) {
-		if compact == nil {
-			return nil, errors.New("there is no compactor")
-		}
-		return compact(q.ctx, params.Messages)
-	})
+	if compact == nil {
+		return nil, &HostError{codeBadParams, "there is no compactor"}
+	}
+	messages, err := guarded(c.ext, "compactor", func() ([]Message, error) { return compact(q.ctx, params.Messages) })
 	if err != nil {
 		return nil, &HostError{codeFailed, err.Error()}
 	}

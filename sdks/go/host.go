@@ -29,8 +29,11 @@ func (h *Host) ask(ctx context.Context, method string, params obj, first func(js
 		return nil, err
 	}
 	feature := "services"
-	if method == "host/executeTool" {
+	switch method {
+	case "host/executeTool":
 		feature = "call_tool"
+	case "host/publish", "host/subscribe":
+		feature = "bus"
 	}
 	if !c.offers(feature) {
 		return nil, &NotOffered{feature, c.greeted.host}

@@ -30,10 +30,9 @@ func TestWhatTheHostLacksIsSaidAtTheBeginning(t *testing.T) {
 		return ext
 	}
 	lacks := map[string]string{
-		"zot": "zot 0.1.62 does not offer: shortcuts (ctrl+g), prompt sections (Rules), events beyond the first five (session_end), " +
-			"progress of tools, words in the status line",
-		"piglet": "piglet does not offer: events beyond the first five (session_end), interception of turns, progress of tools, " +
-			"words in the status line",
+		"zot": "zot 0.1.62 does not offer: events beyond the first five (session_end), progress of tools, prompt sections (Rules), " +
+			"shortcuts (ctrl+g), words in the status line",
+		"piglet": "piglet does not offer: events (session_end), interception of turns, progress of tools, words in the status line",
 	}
 	for name, sentence := range lacks {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +80,7 @@ func TestWhatTheHostLacksIsSaidAtTheBeginning(t *testing.T) {
 				ext.InterceptAssistantMessage(func(*hilt.AssistantMessage) (hilt.Verdict, error) { return hilt.Allow(), nil }, hilt.Required())
 			}
 			err := hilttest.Refused(t, ext, hilttest.Options{Host: name})
-			if err == nil || !strings.Contains(err.Error(), "does not offer: "+lack) {
+			if err == nil || !strings.Contains(err.Error(), "does not offer what it needs: "+lack) {
 				t.Error(err)
 			}
 		})
@@ -369,14 +368,14 @@ func TestTheExtensionKnowsWhereItIs(t *testing.T) {
 		host := hilttest.New(t, ext, options)
 		<-ready
 		host.Await("a note", func() bool { return len(host.Notes()) == 1 })
-		info := hilt.HostInfo{Name: "hilt", Version: "0.1.0", Dialect: options.Dialect}
-		if ext.HostInfo() != info || ext.Cwd() != "/w" || host.Notes()[0] != (hilttest.Note{Level: "success", Text: "here"}) {
+		info := ext.HostInfo()
+		if info.String() != "hilt 0.1.0" || info.Dialect != options.Dialect || len(info.Capabilities) == 0 || ext.Cwd() != "/w" || host.Notes()[0] != (hilttest.Note{Level: "success", Text: "here"}) {
 			t.Errorf("got %v %s %v", ext.HostInfo(), ext.Cwd(), host.Notes())
 		}
 		if there, err := os.Stat(ext.DataDir()); err != nil || !there.IsDir() {
 			t.Errorf("got %v", err)
 		}
-		if err := ext.Notify(strings.Repeat("x", 5<<20)); err == nil || !strings.Contains(err.Error(), "do not fit on a line") {
+		if err := ext.Notify(strings.Repeat("x", 5<<20)); err == nil || !strings.Contains(err.Error(), "too many for one line") {
 			t.Errorf("got %v", err)
 		}
 		hilt.Tool(ext, "long", "", func(*hilt.Call, struct{}) (string, error) { return strings.Repeat("x", 5<<20), nil })

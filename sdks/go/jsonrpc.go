@@ -53,12 +53,12 @@ func (jsonrpc) greeted(in incoming) (greeted, error) {
 			return greeted{}, err
 		}
 	}
-	host := HostInfo{Name: "piglet", Dialect: JSONRPC}
+	host := HostInfo{Name: "piglet", Dialect: JSONRPC, Capabilities: params.Capabilities}
 	if params.Host == "hilt" {
-		host = HostInfo{Name: "hilt", Version: params.HostVersion, Dialect: JSONRPC}
+		host.Name, host.Version = "hilt", params.HostVersion
 	}
 	here, _ := os.Getwd() // hosts of this dialect do not say it, but start it there
-	return greeted{host: host, capabilities: params.Capabilities, cwd: params.Cwd, dataDir: params.ConfigDir, extensionDir: here}, nil
+	return greeted{host, params.Cwd, params.ConfigDir, here}, nil
 }
 
 var registeredBy = map[string]string{

@@ -29,9 +29,13 @@ func NewMessage(role, text string) Message {
 func (m Message) Text() string {
 	var told struct {
 		Content json.RawMessage `json:"content"`
+		Blocks  json.RawMessage `json:"blocks"`
 	}
 	_ = json.Unmarshal(m.Data, &told) // what cannot be read has no text
-	return textOf(told.Content)
+	if text := textOf(told.Content); text != "" {
+		return text
+	}
+	return textOf(told.Blocks)
 }
 
 func textOf(content json.RawMessage) string {

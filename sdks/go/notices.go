@@ -112,7 +112,7 @@ func (e *Extension) Log(text string, level ...Level) error {
 		if given := levelOf(level); given != string(LevelInfo) {
 			text = given + ": " + text
 		}
-		e.logf("%s", text)
+		e.logLine(text)
 		return nil
 	}
 	return c.tell("log", obj{"level": levelOf(level), "message": text})
@@ -146,7 +146,7 @@ func (e *Extension) offerOnce(feature, method string, params obj) error {
 		return err
 	}
 	if !c.offers(feature) {
-		c.grumble(feature, (&NotOffered{feature, c.greeted.host}).Error()+": it is left out")
+		c.grumble(feature, (&NotOffered{feature, c.greeted.host}).Error()+": left out")
 		return nil
 	}
 	return c.tell(method, params)

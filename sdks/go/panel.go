@@ -188,10 +188,13 @@ func (p *panels) handle(shown *shownPanel, method, key, text string, width, heig
 // inWords is a panel where there are none.
 func inWords(panel Panel) string {
 	lines := panel.Render(supposedWidth, supposedHeight)
-	if panel, has := panel.(titled); has && panel.Title() != "" {
+	if panel, has := panel.(titled); has {
 		lines = append([]string{panel.Title()}, lines...)
 	}
-	return strings.Join(lines, "\n")
+	if panel, has := panel.(footed); has {
+		lines = append(slices.Clone(lines), panel.Footer())
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
 // Open opens a panel unasked. Where the host has none, its text is shown.

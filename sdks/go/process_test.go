@@ -192,7 +192,7 @@ func TestTheEndComesAlsoWhileAToolHangs(t *testing.T) {
 			if code := p.ends(); code != 0 || time.Since(begun) > 4*time.Second {
 				t.Errorf("exit code %d after %v", code, time.Since(begun))
 			}
-			if log := p.log.String(); !strings.Contains(log, "noisy: stopped") {
+			if log := p.log.String(); !strings.Contains(log, "stopped\n") {
 				t.Errorf("it did not stop in order: %s", log)
 			}
 		})

@@ -25,6 +25,11 @@ type HostInfo struct {
 	Name    string
 	Version string
 	Dialect Dialect
+	// Capabilities are those that it announced.
+	Capabilities []string
+	// Provider and Model are those that answer at the beginning.
+	Provider string
+	Model    string
 }
 
 func (h HostInfo) String() string { return strings.TrimSpace(h.Name + " " + h.Version) }
@@ -55,12 +60,9 @@ type incoming struct {
 // greeted is what a host says at the beginning.
 type greeted struct {
 	host         HostInfo
-	capabilities []string
 	cwd          string
 	dataDir      string
 	extensionDir string
-	provider     string
-	model        string
 }
 
 // registration is something that is offered to the host: its kind in the words of the frames dialect, its members in those

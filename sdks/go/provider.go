@@ -234,14 +234,14 @@ func (c *connection) stream(q *asking) (any, *HostError) {
 	return obj{"message": reply.message()}, nil
 }
 
-// provider is the one of an API; where the host does not name it, the only one there is.
+// provider is the one of an API, or else the only one there is.
 func (e *Extension) provider(api string) (string, provide) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if answer, there := e.providers[api]; there {
 		return api, answer
 	}
-	if len(e.providers) == 1 && api == "" {
+	if len(e.providers) == 1 {
 		for name, answer := range e.providers {
 			return name, answer
 		}

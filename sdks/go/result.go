@@ -160,16 +160,6 @@ func structured(result Result) (Result, error) {
 	return result, err
 }
 
-func jsonText(value any) (string, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return "", fmt.Errorf("the result cannot be written as JSON: %w", err)
-	}
-	return strings.TrimSuffix(text.String(), "\n"), nil
-}
-
 // readResult reads what the host says of a tool it ran, in either dialect.
 func readResult(raw json.RawMessage) (Result, error) {
 	var answer struct {

@@ -194,7 +194,7 @@ func (c *connection) runTool(q *asking) (any, *HostError) {
 	}
 	arguments, err := checked(params.Args, found.schema)
 	if err != nil {
-		return failure(fmt.Errorf("%s: %w", params.Name, err)), nil
+		return failure(err), nil
 	}
 	call := &Call{ID: params.CallID, Name: params.Name, ext: c.ext, ctx: q.ctx, isTool: true}
 	value, err := guarded(c.ext, "tool "+params.Name, func() (any, error) { return found.run(call, arguments) })
@@ -203,7 +203,7 @@ func (c *connection) runTool(q *asking) (any, *HostError) {
 	}
 	result, err := resultOf(value)
 	if err != nil {
-		return failure(fmt.Errorf("%s: %w", params.Name, err)), nil
+		return failure(err), nil
 	}
 	return c.activated(q.ctx, result), nil
 }

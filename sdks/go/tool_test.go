@@ -117,16 +117,16 @@ func TestArgumentsArriveAsTheirTypesAndOnesThatDoNotFitAreRefused(t *testing.T) 
 			t.Errorf("got %+v", got)
 		}
 		for wanted, args := range map[string]obj{
-			`argument "city" is missing`:                             {"name": "x"},
-			`argument "days" must be an integer, not "x"`:            {"city": "Rome", "name": "x", "days": "x"},
-			`argument "days" must have a value of at most 14`:        {"city": "Rome", "name": "x", "days": 15},
-			`argument "unit" must be one of "celsius", "kelvin", no`: {"city": "Rome", "name": "x", "unit": "inch"},
-			`argument "tags[1]" must be one of "a", "b"`:             {"city": "Rome", "name": "x", "tags": []string{"a", "c"}},
-			`argument "where.name" is missing`:                       {"city": "Rome", "name": "x", "where": obj{}},
-			`there is no argument "town"; there is "any", "city"`:    {"city": "Rome", "name": "x", "town": "x"},
-			`argument "city" must have a length of at least 2`:       {"city": "R", "name": "x"},
+			`city is missing`:                                      {"name": "x"},
+			`days must be an integer, not "x"`:                     {"city": "Rome", "name": "x", "days": "x"},
+			`days must be at most 14, not 15`:                      {"city": "Rome", "name": "x", "days": 15},
+			`unit must be one of "celsius", "kelvin", not "inch"`:  {"city": "Rome", "name": "x", "unit": "inch"},
+			`tags[1] must be one of "a", "b", not "c"`:             {"city": "Rome", "name": "x", "tags": []string{"a", "c"}},
+			`where.name is missing`:                                {"city": "Rome", "name": "x", "where": obj{}},
+			`there is no argument town; there are any, city, days`: {"city": "Rome", "name": "x", "town": "x"},
+			`city must have at least 2 characters, not 1`:          {"city": "R", "name": "x"},
 		} {
-			if got := host.Call("weather", args); !got.IsError || !strings.Contains(got.Text, wanted) {
+			if got := host.Call("weather", args); !got.IsError || !strings.HasPrefix(got.Text, wanted) {
 				t.Errorf("%v: got %+v", args, got)
 			}
 		}
@@ -158,7 +158,7 @@ func TestWhateverAToolReturnsBecomesAResult(t *testing.T) {
 		"fails":   {Text: "no such city", IsError: true},
 		"told":    {Text: "[error:FILE_NOT_FOUND] not there\nhint: look elsewhere", IsError: true},
 		"panics":  {Text: "panic: oh no", IsError: true},
-		"nan":     {Text: "nan: the result cannot be written as JSON: json: unsupported value: NaN", IsError: true},
+		"nan":     {Text: "x: JSON cannot hold NaN", IsError: true},
 		"unknown": {Text: "unknown tool: unknown", IsError: true},
 	} {
 		if got := host.Call(name, nil); got.Text != want.Text || got.IsError != want.IsError || got.Structured != want.Structured {

@@ -5,7 +5,6 @@ package hilt
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ type TooLong struct {
 }
 
 func (e *TooLong) Error() string {
-	return fmt.Sprintf("%d bytes do not fit on a line, which has at most %d: write a file and name it instead", e.Bytes, maxLine)
+	return fmt.Sprintf("%d bytes are too many for one line, which is shorter than %d; write a file and name it instead", e.Bytes, maxLine+1)
 }
 
 // lineReader splits what it reads at '\n' and nowhere else.
@@ -75,20 +74,6 @@ func (w *lineWriter) write(line []byte) error {
 		return w.gone
 	}
 	return nil
-}
-
-// encode makes one line of a value, its end included.
-func encode(value any) ([]byte, error) {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	if line.Len() > maxLine {
-		return nil, &TooLong{line.Len()}
-	}
-	return line.Bytes(), nil
 }
 
 // pipes are the two ends of the wire.

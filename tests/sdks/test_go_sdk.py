@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.hilt_process import Hilt
+from support.sdk_table import missing_from
 
 SDK = Path(__file__).resolve().parents[2] / "sdks" / "go"
 PATIENCE = 240
@@ -22,21 +23,23 @@ def _go() -> str:
     return go
 
 
-def _ran(argv: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOWORK": "off"}
+def _ran(argv: Sequence[str], cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "GOFLAGS": "-buildvcs=false", "GOWORK": "off", **more}
     return subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 @pytest.mark.timeout(PATIENCE)
-def test_the_sdk_is_formatted_vetted_and_passes_its_own_tests() -> None:
+def test_the_sdk_is_formatted_vetted_passes_its_own_tests_and_plays_every_transcript(tmp_path: Path) -> None:
     go = _go()
     gofmt = shutil.which("gofmt") or str(Path(go).resolve().with_name("gofmt"))
     formatted = _ran([gofmt, "-l", "."], SDK)
     assert (formatted.stdout, formatted.stderr) == ("", "")
     vetted = _ran([go, "vet", "./..."], SDK)
     assert vetted.returncode == 0, vetted.stderr
-    tested = _ran([go, "test", "./..."], SDK)
+    table = tmp_path / "table.jsonl"
+    tested = _ran([go, "test", "./..."], SDK, HILT_SDK_TABLE=str(table))
     assert tested.returncode == 0, tested.stdout[-8000:] + tested.stderr[-2000:]
+    assert missing_from(table, "go") == []
 
 
 @pytest.mark.timeout(PATIENCE)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.sdk_table import missing_from
+
 SDK = Path(__file__).resolve().parents[2] / "sdks" / "typescript"
 OLDEST = 20
 COMPILER = ("typescript@7", "@types/node@20")
@@ -23,10 +25,13 @@ def _node() -> str:
 
 
 @pytest.mark.timeout(180)
-def test_the_sdk_passes_its_own_tests() -> None:
+def test_the_sdk_passes_its_own_tests_and_plays_every_transcript(tmp_path: Path) -> None:
+    table = tmp_path / "table.jsonl"
     environment = {name: value for name, value in os.environ.items() if name != "NODE_OPTIONS"}
+    environment["HILT_SDK_TABLE"] = str(table)
     ran = _ran([_node(), "--test", "--test-reporter=spec"], cwd=SDK, env=environment)
     assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-2000:]
+    assert missing_from(table, "typescript") == []
 
 
 @pytest.mark.timeout(180)

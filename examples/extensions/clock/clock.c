@@ -20,6 +20,12 @@ static void say(const char *text) {
     fflush(stdout);
 }
 
+static void refuse(const char *id) {
+    printf("{\"type\":\"tool_result\",\"id\":\"%s\",\"is_error\":true,"
+           "\"content\":[{\"type\":\"text\",\"text\":\"unknown tool\"}]}\n", id);
+    fflush(stdout);
+}
+
 static void answer(const char *id) {
     char now[64];
     time_t seconds = time(NULL);
@@ -36,7 +42,10 @@ int main(void) {
         "\"schema\":{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}}");
     say("{\"type\":\"ready\"}");
     while (fgets(line, sizeof line, stdin)) {
-        if (strncmp(line, "{\"type\":\"tool_call\"", 19) == 0 && id_of(line, id, sizeof id)) answer(id);
+        if (strncmp(line, "{\"type\":\"tool_call\"", 19) == 0 && id_of(line, id, sizeof id)) {
+            if (strstr(line, "\"name\":\"clock\"")) answer(id);
+            else refuse(id);
+        }
         if (strncmp(line, "{\"type\":\"shutdown\"", 18) == 0) break;
     }
     return 0;

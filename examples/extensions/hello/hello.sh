@@ -7,6 +7,11 @@ while IFS= read -r line; do
   case $line in
   '{"type":"command_invoked"'*)
     id=$(printf '%s\n' "$line" | sed 's/^{"type":"command_invoked","id":"\([^"]*\)".*/\1/')
+    case $line in *'"name":"hello"'*) ;; *)
+      printf '{"type":"command_response","id":"%s","error":"unknown command"}\n' "$id"
+      continue
+      ;;
+    esac
     # What was typed behind the command comes and goes as JSON, so its quotes and backslashes stay escaped.
     who=$(printf '%s\n' "$line" | sed -n 's/.*"args":"\(.*\)"}$/\1/p')
     printf '{"type":"command_response","id":"%s","action":"display","display":"hello, %s"}\n' "$id" "${who:-world}"

@@ -30,14 +30,23 @@ def main() -> None:
     send(type="ready")
     project = Path()
     for line in sys.stdin.buffer:  # ends when the host closes the pipe
-        frame = json.loads(line)
+        try:
+            frame = json.loads(line)
+        except ValueError:
+            print("a line that is no JSON was left out", file=sys.stderr)
+            continue
         match frame["type"]:  # there will be others, which do not concern us
             case "hello_ack":
                 project = Path(frame["cwd"]).resolve()  # our own working directory is where this file is
+            case "command_invoked" if frame["name"] != "todos":
+                send(type="command_response", id=frame["id"], error=f"unknown command: {frame['name']}")
             case "command_invoked":
                 found, failed = scan(project, frame.get("args", ""))  # nothing typed, no `args`
                 shown = {"error": found} if failed else {"action": "display", "display": found}
                 send(type="command_response", id=frame["id"], **shown)
+            case "tool_call" if frame["name"] != "todo_scan":
+                answer = [{"type": "text", "text": f"unknown tool: {frame['name']}"}]
+                send(type="tool_result", id=frame["id"], content=answer, is_error=True)
             case "tool_call":
                 found, failed = scan(project, frame["args"].get("path", ""))
                 send(type="tool_result", id=frame["id"], content=[{"type": "text", "text": found}], is_error=failed)

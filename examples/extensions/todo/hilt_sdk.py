@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     Block_ = dict[str, Any]
     """`{"type": "text", "text": …}` or `{"type": "image", "mime_type": …, "data": …}`."""
     from collections.abc import Callable, Mapping
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     Convert = Callable[[Any, str], Any]
     """From a JSON value and its place to a value of the type. Raises `BadArgument`."""
+    from collections.abc import Callable
     from collections.abc import Iterable
     from collections.abc import Callable, Coroutine
     import asyncio
@@ -82,9 +83,9 @@ class ToolError(Exception):
 
 
 def explained(error: BaseException) -> str:
-    """One line for whoever asked: the message of a `ToolError` or `HostError`, of others their kind too."""
-    if isinstance(error, (ToolError, HostError)):
-        return readable(error.message)
+    """One line for whoever asked: the message of a `ToolError` or of the SDK's own, of others their kind too."""
+    if isinstance(error, (ToolError, SdkError)):
+        return readable(str(error))
     text = " ".join(readable(str(error)).split())
     kind = type(error).__name__
     return f"{kind}: {text}" if text else kind
@@ -142,6 +143,10 @@ class Result:
         self.hint = hint
         self.truncated = False
         """Of another tool's result: there was more."""
+    @property
+    def failed(self) -> bool:
+        return self.is_error or bool(self.code)
+
     @property
     def text(self) -> str:
         """All its texts, joined by line breaks."""
@@ -339,16 +344,20 @@ class Intercepted:
 LINE_LIMIT = 4 * 1024 * 1024
 """A line is shorter than this, its end included."""
 _CHUNK = 65536
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-class LineTooLong(ValueError):
+class LineTooLong(SdkError, ValueError):
     """A line that no host would take."""
     def __init__(self, size: int) -> None:
-        super().__init__(f"{size:,} bytes of JSON are more than a line may have ({LINE_LIMIT:,}); write a file instead")
+        super().__init__(
+            f"{size} bytes are too many for one line, which is shorter than {LINE_LIMIT}; "
+            "write a file and name it instead"
+        )
         self.size = size
 
 
-class Unwritable(ValueError):
+class Unwritable(SdkError, ValueError):
     """A value that JSON has no form for."""
 # JSON
 
@@ -364,7 +373,7 @@ def _plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"{kind.__name__} is not JSON")
+    raise TypeError(f"JSON cannot hold a {kind.__name__}")
 
 
 class _Reading:
@@ -431,9 +440,9 @@ def encoded_text(value: Any) -> str:
 
 def _named(value: Any, error: Exception) -> Unwritable:
     if isinstance(error, RecursionError):
-        return Unwritable("this is no JSON: it contains itself, or is nested too deeply")
+        return Unwritable("the value: JSON cannot hold what contains itself, or is nested too deeply")
     place = _unwritable(value, "")
-    return Unwritable(f"{place[0].lstrip('.')}: {place[1]}" if place else f"this is no JSON: {error}")
+    return Unwritable(f"{place[0].lstrip('.')}: {place[1]}" if place else f"the value: JSON cannot hold it: {error}")
 
 
 def _unwritable(value: Any, path: str) -> tuple[str, str] | None:
@@ -442,16 +451,16 @@ def _unwritable(value: Any, path: str) -> tuple[str, str] | None:
         try:
             value.encode()
         except UnicodeEncodeError:
-            return path or "the text", "half a surrogate pair is not text"
+            return path or "the value", "JSON cannot hold half a character (a lone surrogate)"
         return None
     if isinstance(value, float):
-        return None if value - value == 0 else (path or "the value", f"{value} is not JSON")
+        return None if value - value == 0 else (path or "the value", f"JSON cannot hold {_NOT_FINITE[str(value)]}")
     if value is None or isinstance(value, int):
         return None
     if isinstance(value, dict):
         for key, member in value.items():
             if not isinstance(key, (str, int, float)) and key is not None:
-                return path or "the value", f"a {type(key).__name__} cannot be a key of JSON"
+                return path or "the value", f"JSON cannot hold a {type(key).__name__} as a key"
             found = _unwritable(str(key), f"{path}.{key!a}") or _unwritable(member, f"{path}.{key}")
             if found:
                 return found
@@ -495,7 +504,7 @@ class Pipes:
                 del parts[0]
             if len(self._tail) >= LINE_LIMIT:
                 if not self._skipping:
-                    log("a line of the host is too long and was left out")
+                    log("a line of the host is too long, and was left out")
                 self._tail, self._skipping = b"", True
             elif self._skipping:
                 self._tail = b""
@@ -574,8 +583,14 @@ def take_stdio() -> Pipes:
     return Pipes(source, sink)
 
 
+log_listeners: list[Callable[[str], object]] = []
+"""Who else is told what is written to the log: hosts in tests."""
+
+
 def log(text: str) -> None:
     """Write to the extension's log, which is stderr."""
+    for listener in log_listeners:
+        listener(text)
     if sys.stderr is not None:
         try:
             sys.stderr.write(text + "\n")
@@ -666,6 +681,10 @@ def _entry(text: str, found: dict[str, str], name: str, *, begins: bool) -> str:
 # forms
 
 
+_SHOWN = 80
+"""Characters of a value that does not fit."""
+
+
 class BadArgument(ToolError):
     """An argument that does not fit; the message names it."""
 class Form:
@@ -709,26 +728,32 @@ def _plain_type(annotation: Any) -> bool:
     return True
 
 
-def json_kind(value: Any) -> str:
-    """What JSON calls it."""
-    if value is None:
-        return "null"
-    names = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(value), type(value).__name__)
+def unfit(place: str, expected: str, value: Any) -> BadArgument:
+    """What was expected there, in the words of JSON Schema, and what came."""
+    got = encoded_text(value)
+    return BadArgument(f"{place} must be {expected}, not {got if len(got) <= _SHOWN else got[:_SHOWN] + '…'}")
+
+
+def no_such(place: str, known: Iterable[str]) -> BadArgument:
+    return BadArgument(f"there is no argument {place}; there are {', '.join(sorted(known)) or 'none'}")
+
+
+def left_out(convert: Convert | None, place: str) -> bool:
+    """Whether a null where one may be left out means just that, as models have it, and is no value."""
+    if convert is None:
+        return False
+    try:
+        convert(None, place)
+    except BadArgument:
+        return True
+    return False
 
 
 def _exactly(kind: type, words: str) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if type(value) is kind:
             return value
-        raise BadArgument(f"{place} must be {words}, not {json_kind(value)}")
+        raise unfit(place, words, value)
 
     return convert
 
@@ -738,7 +763,7 @@ def _integer(value: Any, place: str) -> int:
         return value
     if type(value) is float and value.is_integer():
         return int(value)
-    raise BadArgument(f"{place} must be a whole number, not {json_kind(value) if type(value) is not float else value}")
+    raise unfit(place, "an integer", value)
 
 
 def _number(value: Any, place: str) -> float:
@@ -746,16 +771,16 @@ def _number(value: Any, place: str) -> float:
         return value
     if type(value) is int:
         return float(value)
-    raise BadArgument(f"{place} must be a number, not {json_kind(value)}")
+    raise unfit(place, "a number", value)
 
 
 _SCALARS: dict[Any, Form] = {
-    str: Form({"type": "string"}, _exactly(str, "a text")),
+    str: Form({"type": "string"}, _exactly(str, "a string")),
     int: Form({"type": "integer"}, _integer),
     float: Form({"type": "number"}, _number),
-    bool: Form({"type": "boolean"}, _exactly(bool, "true or false")),
+    bool: Form({"type": "boolean"}, _exactly(bool, "a boolean")),
     dict: Form({"type": "object"}, _exactly(dict, "an object")),
-    list: Form({"type": "array"}, _exactly(list, "a list")),
+    list: Form({"type": "array"}, _exactly(list, "an array")),
 }
 
 
@@ -787,7 +812,7 @@ def _list(member: Any, made: Any) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not list:
-            raise BadArgument(f"{place} must be a list, not {json_kind(value)}")
+            raise unfit(place, "an array", value)
         if form.convert is not None:
             value = [form.convert(one, f"{place}[{number}]") for number, one in enumerate(value)]
         return value if made is None else made(value)
@@ -805,7 +830,7 @@ def _tuple(args: tuple[Any, ...]) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not list or len(value) != len(forms):
-            raise BadArgument(f"{place} must be a list of {len(forms)}")
+            raise unfit(place, f"an array of {len(forms)}", value)
         return tuple(
             one if form.convert is None else form.convert(one, f"{place}[{number}]")
             for number, (one, form) in enumerate(zip(value, forms))
@@ -830,7 +855,7 @@ def _mapping(args: tuple[Any, ...]) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not dict:
-            raise BadArgument(f"{place} must be an object, not {json_kind(value)}")
+            raise unfit(place, "an object", value)
         if form.convert is None:
             return value
         return {key: form.convert(one, f"{place}.{key}") for key, one in value.items()}
@@ -873,7 +898,8 @@ def _choice(choices: list[Any], values: dict[Any, Any]) -> Form:
         for choice in choices:
             if type(choice) is type(value) and choice == value:
                 return values[choice]
-        raise BadArgument(f"{place} must be one of {', '.join(map(str, choices))}")
+
+        raise unfit(place, f"one of {', '.join(map(encoded_text, choices))}", value)
 
     schema: dict[str, Any] = {"enum": choices}
     names = {type(choice): _JSON_TYPES.get(type(choice)) for choice in choices}
@@ -944,16 +970,19 @@ def _member(owner: Any, name: str, hint: Any) -> Form:
 def _object(forms: dict[str, Form], required: list[str]) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if type(value) is not dict:
-            raise BadArgument(f"{place} must be an object, not {json_kind(value)}")
+            raise unfit(place, "an object", value)
         made = {}
-        for name, one in value.items():
-            form = forms.get(name)
-            if form is None:
-                raise BadArgument(f"{place} has no member {name}; it has {', '.join(forms)}")
-            made[name] = one if form.convert is None else form.convert(one, f"{place}.{name}")
-        for name in required:
-            if name not in made:
+        for name, form in forms.items():
+            if name in value:
+                one, where = value[name], f"{place}.{name}"
+                if one is None and name not in required and left_out(form.convert, where):
+                    continue
+                made[name] = one if form.convert is None else form.convert(one, where)
+            elif name in required:
                 raise BadArgument(f"{place}.{name} is missing")
+        for name in value:
+            if name not in forms:
+                raise no_such(f"{place}.{name}", forms)
         return made
 
     return convert
@@ -1017,7 +1046,7 @@ class Signature:
     def bind(self, args: Any) -> dict[str, Any]:
         """Keyword arguments for the function. Raises `BadArgument`."""
         if not isinstance(args, dict):
-            raise BadArgument(f"the arguments must be an object, not {json_kind(args)}")
+            raise unfit("the arguments", "an object", args)
         bound = {}
         for name, convert, required in self.members:
             value = args.get(name, _MISSING)
@@ -1026,18 +1055,18 @@ class Signature:
                     raise BadArgument(f"{name} is missing")
             elif convert is None:
                 bound[name] = value
-            else:
+            elif value is not None or required or not left_out(convert, name):
                 bound[name] = convert(value, name)
         if len(bound) < len(args):
             self._others(args, bound)
         return bound
 
     def _others(self, args: dict[str, Any], bound: dict[str, Any]) -> None:
+        known = [member[0] for member in self.members]
         for name, value in args.items():
-            if name not in bound:
+            if name not in known:
                 if not self.open:
-                    known = ", ".join(member[0] for member in self.members) or "nothing"
-                    raise BadArgument(f"there is no argument {name}; it takes {known}")
+                    raise no_such(name, known)
                 bound[name] = value
 
 
@@ -1279,7 +1308,8 @@ def lacking(host: HostInfo, wanted: Iterable[tuple[str, str]]) -> list[str]:
         told = details.setdefault(feature, [])
         if detail and detail not in told:
             told.append(detail)
-    return [FEATURES[feature][0] + (f" ({', '.join(told)})" if told else "") for feature, told in details.items()]
+    found = [(feature, details[feature]) for feature in FEATURES if feature in details]
+    return [FEATURES[feature][0] + (f" ({', '.join(told)})" if told else "") for feature, told in found]
 
 
 # Names
@@ -2053,9 +2083,9 @@ class Link:
     def _line(self, line: bytes) -> Job | None:
         try:
             message = decoded(line)
-        except ValueError as error:
+        except ValueError:
             if line.strip():
-                self.say_once(f"a line of the host is no JSON ({error}) and was left out")
+                self.say_once("a line of the host is no JSON, and was left out")
             return None
         if not isinstance(message, dict):
             return None
@@ -2251,10 +2281,7 @@ class Link:
         self._send_failure(key, error)
 
     def _send_failure(self, key: Any, error: BaseException) -> None:
-        if isinstance(error, LineTooLong):
-            self.send_result(key, Result(f"the result is too long: {error}", is_error=True))
-        else:
-            self.send_result(key, failure(error))
+        self.send_result(key, failure(error))
 
     def send_result(self, key: Any, result: Result) -> None:
         raise NotImplementedError
@@ -2360,6 +2387,10 @@ class Link:
             return None
         return self.lane(f"panel {panel_id}", lambda: self.attempt(work, panel))
 
+    def show_panel(self, panel: Panel) -> None:
+        """Where a panel cannot be opened, what it would show is a message."""
+        self.show(panel.in_words())
+
     def panel_closed(self, panel_id: Any) -> Job | None:
         job = self.panel_job(panel_id, lambda panel: panel.closed())
         self.forget_panel(panel_id)
@@ -2414,13 +2445,11 @@ _GUARDED = ("tool_call", "turn_start", "assistant_message")
 
 class Decision:
     """What came out. The question itself has what was changed."""
-    __slots__ = ("block", "changed", "failure", "text")
+    __slots__ = ("block", "changed", "text")
 
     def __init__(self) -> None:
         self.block: Block | None = None
         self.changed = False
-        self.failure: BaseException | None = None
-        """Why it is refused, when an interceptor failed."""
         self.text: str | None = None
         """What takes the place of a result's text, when that is all that was changed."""
 def decide(link: Link, interceptors: Sequence[Interceptor], asked: Intercepted) -> Decision:
@@ -2438,7 +2467,6 @@ def decide(link: Link, interceptors: Sequence[Interceptor], asked: Intercepted) 
         except BaseException as error:  # noqa: BLE001  # a guard that fails is no permission
             log_trouble(error)
             if asked.event in _GUARDED:
-                decision.failure = error
                 decision.block = Block(f"{link.ext.name}'s guard failed: {explained(error)}")
                 return decision
     return decision
@@ -2629,11 +2657,11 @@ class Panel:
     footer = ""
     _link: Link | None = None
     _shown: dict[str, Any] | None = None
-    _width = 0
-    _height = 0
+    _width = 80
+    _height = 24
 
     def render(self, width: int, height: int) -> Sequence[str] | str:  # noqa: ARG002  # for those who extend it
-        """The lines to be shown. The size is 0 until the host has told it."""
+        """The lines to be shown. The size is 80 × 24 until the host has told it."""
         return ()
 
     def on_key(self, key: str, text: str) -> object:
@@ -2643,8 +2671,10 @@ class Panel:
     def on_close(self) -> object:
         """The user has closed it."""
     def update(self) -> None:
-        """Draw it anew. Raises `NotConnected` when it is not open."""
-        link = self._open()
+        """Draw it anew, if that changes anything. One that is not open is left alone."""
+        link = self._link
+        if link is None:
+            return
         content = self._content()
         before = self._shown or {}
         if content == before:
@@ -2654,10 +2684,10 @@ class Panel:
         link.render_panel(self, told)
 
     def close(self) -> None:
-        """Raises `NotConnected` when it is not open."""
-        link = self._open()
-        self._link = None
-        link.close_panel(self)
+        """Close it. One that is not open is left alone."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close_panel(self)
 
     @property
     def is_open(self) -> bool:
@@ -2679,28 +2709,24 @@ class Panel:
         link = self._link
         if link is not None:
             link.value_of(self.on_key, key, text)
-            self._redraw()
+            self.update()
 
     def resized(self, width: int, height: int) -> None:
         link = self._link
         self._width, self._height = width, height
         if link is not None:
             link.value_of(self.on_resize, width, height)
-            self._redraw()
+            self.update()
 
     def closed(self) -> None:
         link, self._link = self._link, None
         if link is not None:
             link.value_of(self.on_close)
 
-    def _redraw(self) -> None:
-        if self._link is not None:  # it may have closed itself
-            self.update()
-
-    def _open(self) -> Link:
-        if self._link is None:
-            raise NotConnected(f"the panel {self.title or self.id or type(self).__name__} is not open")
-        return self._link
+    def in_words(self) -> str:
+        """For where it cannot be opened."""
+        content = self._content()
+        return "\n".join([content["title"], *content["lines"], content["footer"]]).strip("\n")
 
     def _content(self) -> dict[str, Any]:
         lines = self.render(self._width, self._height)
@@ -2852,7 +2878,7 @@ def _on_message(link: Link, question: Question) -> Job | None:
 
     def work() -> Params:
         said = [link.value_of(hook.function, message) for hook in hooks]
-        text = "\n\n".join(one for one in said if one)
+        text = "\n".join(one for one in said if one)
         return {"injection": text} if text else {}
 
     return question.job(work, hooks[0] if hooks else Pace())
@@ -2877,7 +2903,7 @@ def _transform(link: Link, question: Question) -> Job | None:
 def _compact(link: Link, question: Question) -> Job | None:
     hooks = list(link.registered.compactors.values())
     if not hooks:
-        question.fail(FAILED, f"{link.ext.name} has no compactor")
+        question.fail(INVALID, "there is no compactor")
         return None
     hook = hooks[-1]
     messages = question.params.get("messages") or []
@@ -2892,7 +2918,7 @@ def _stream(link: Link, question: Question) -> Job | None:
     if entry is None and len(link.registered.providers) == 1:
         entry = next(iter(link.registered.providers.values()))
     if entry is None:
-        question.fail(FAILED, f"{link.ext.name} does not answer for {request.model.get('api')}")
+        question.fail(INVALID, f"unknown API: {request.model.get('api')}")
         return None
     answer = Reply(link, request, params.get("requestId"))
     link.cancellable[question.key] = answer
@@ -2979,19 +3005,9 @@ def _decided(link: Link, question: Question, about: Intercepted, verdict: Callab
         return None
 
     def work() -> Params:
-        decision = decide(link, interceptors, about)
-        if decision.failure is not None:  # in this dialect an error is a refusal
-            raise _refusal(decision)
-        return verdict(decision)
+        return verdict(decide(link, interceptors, about))
 
     return question.job(work, interceptors[0])
-
-
-def _refusal(decision: Decision) -> ToolError:
-    """In the author's own words, if there are any."""
-    if isinstance(decision.failure, ToolError):
-        return decision.failure
-    return ToolError(decision.block.reason if decision.block else "")
 
 
 def _dispatch(link: Link, question: Question) -> Job | None:
@@ -3006,17 +3022,18 @@ def _dispatch(link: Link, question: Question) -> Job | None:
 
     def work() -> None:
         try:
-            question.reply({"action": _handle(link, raw, data, step)})
+            _handle(link, raw, data, step)
+            question.reply({"action": None})
         except BaseException as error:  # noqa: BLE001  # whatever it is, the host gets its answer
             question.failed(error)
 
     return link.lane("events", work)
 
 
-def _handle(link: Link, raw: str, data: Params, step: int) -> Any:
-    """Tell each handler; what one of a raw event returns is an action. All are told; then the first failure counts."""
+def _handle(link: Link, raw: str, data: Params, step: int) -> None:
+    """Tell each handler. All are told; then the first failure counts."""
     events = link.registered.events
-    action, trouble = None, None
+    trouble = None
     told = [(listener, Event(raw, data)) for name in (raw, "*") for listener in events.get(name, ())]
     for name, counterpart in COUNTERPARTS.items():
         if counterpart == raw and link.dialect == "jsonrpc":
@@ -3024,14 +3041,11 @@ def _handle(link: Link, raw: str, data: Params, step: int) -> Any:
             told += [(listener, event) for listener in events.get(name, ())]
     for listener, event in told:
         try:
-            said = link.value_of(listener.function, event)
-            if isinstance(said, dict) and "type" in said:
-                action = action or said
+            link.value_of(listener.function, event)
         except BaseException as error:  # noqa: BLE001  # the others are told all the same
             trouble = trouble or error
     if trouble is not None:
         raise trouble
-    return action
 
 
 def _result_blocks(told: Any) -> list[Params]:
@@ -3217,17 +3231,17 @@ class Frames(Link):
         key, name = frame.get("id"), frame.get("name")
         tool = self.registered.tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            self.send_result(key, Result(f"{self.ext.name} has no tool {name}", is_error=True))
+            self.send_result(key, Result(f"unknown tool: {name}", is_error=True))
             return None
         args = frame.get("args")
         return self.tool_job(key, str(key), tool, {} if args is None else args)
 
     def send_result(self, key: Any, result: Result) -> None:
         frame: Frame = {"type": "tool_result", "id": key, "content": result.content}
-        if result.is_error:
+        if result.failed:
             frame["is_error"] = True
-            if result.code or result.hint:
-                frame["content"] = _worded_result(result)
+        if result.code or result.hint:
+            frame["content"] = _worded_result(result)
         if result.structured is not None:
             frame["structured_content"] = result.structured
         if result.activate:
@@ -3265,7 +3279,7 @@ class Frames(Link):
         name = frame.get("name")
         command = self.registered.commands.get(name) if isinstance(name, str) else None
         if command is None:
-            self._no_such(frame, f"{self.ext.name} has no command /{name}")
+            self._no_such(frame, f"unknown command: {name}")
             return None
         return self._command_job(frame.get("id"), command, (frame.get("args") or "",))
 
@@ -3273,7 +3287,7 @@ class Frames(Link):
         name = frame.get("key")
         shortcut = self.registered.shortcuts.get(name) if isinstance(name, str) else None
         if shortcut is None:
-            self._no_such(frame, f"{self.ext.name} has no shortcut {name}")
+            self._no_such(frame, f"unknown shortcut: {name}")
             return None
         return self._command_job(frame.get("id"), shortcut, ())
 
@@ -3349,8 +3363,10 @@ class Frames(Link):
         return {"id": panel.id, **content}
 
     def open_panel(self, panel: Panel) -> None:
-        self.need("open_panel")
-        self.send({"type": "open_panel", "panel": self.bind_panel(panel)})
+        if self.offers("open_panel"):
+            self.send({"type": "open_panel", "panel": self.bind_panel(panel)})
+        else:
+            self.show_panel(panel)
 
     def render_panel(self, panel: Panel, content: dict[str, Any]) -> None:
         self.send({"type": "panel_render", "panel_id": panel.id, **content})
@@ -3397,7 +3413,7 @@ class Frames(Link):
         timeout: float | None,
         hear: Callable[[Any], object] | None = None,
     ) -> Any:
-        self.need("services")
+        self.need("bus" if method in ("host/publish", "host/subscribe") else "services")
 
         def send(number: int) -> None:
             self.send({"type": "host_request", "id": str(number), "method": method, "params": params})
@@ -3593,22 +3609,22 @@ class JsonRpc(Link):
         params = question.params
         tool = self.registered.tools.get(params.get("name") or "")
         if tool is None:
-            question.fail(INVALID, f"{self.ext.name} has no tool {params.get('name')}")
+            question.fail(INVALID, f"unknown tool: {params.get('name')}")
             return None
         args = params.get("args")
         return self.tool_job(question.key, str(params.get("callId") or ""), tool, {} if args is None else args)
 
     def send_result(self, key: Any, result: Result) -> None:
         told: Message = {"content": [wire_block(block) for block in result.content]}
-        if result.is_error:
+        if result.failed:
             told["isError"] = True
-            if result.code:
-                told["errorCode"] = result.code
-            if result.hint:
-                told["errorHint"] = result.hint
-        self.send({"jsonrpc": "2.0", "id": key, "result": told})
-        for name in result.activate:
+        if result.code:
+            told["errorCode"] = result.code
+        if result.hint:
+            told["errorHint"] = result.hint
+        for name in result.activate:  # before the model reads of them
             self._request_unheard("host/activateTool", {"name": name})
+        self.send({"jsonrpc": "2.0", "id": key, "result": told})
 
     def _request_unheard(self, method: str, params: Message) -> None:
         """A request whose answer nobody waits for."""
@@ -3642,7 +3658,7 @@ class JsonRpc(Link):
         params = question.params
         command = self.registered.commands.get(params.get("name") or "")
         if command is None:
-            question.fail(INVALID, f"{self.ext.name} has no command /{params.get('name')}")
+            question.fail(INVALID, f"unknown command: {params.get('name')}")
             return None
 
         def answer(value: Any) -> None:
@@ -3658,19 +3674,12 @@ class JsonRpc(Link):
         params = question.params
         shortcut = self.registered.shortcuts.get(params.get("key") or "")
         if shortcut is None:
-            question.fail(INVALID, f"{self.ext.name} has no shortcut {params.get('key')}")
+            question.fail(INVALID, f"unknown shortcut: {params.get('key')}")
             return None
 
         def answer(value: Any) -> None:
-            if isinstance(value, dict) and "type" in value:  # an action in the dialect's own words
-                question.reply({"action": value})
-            elif isinstance(value, str):
-                question.reply({"action": {"type": "showMessage", "payload": {"text": value}}})
-            elif isinstance(value, Prompt):
-                question.reply({"action": {"type": "sendMessage", "payload": {"content": value.text}}})
-            else:
-                self._do(value)
-                question.reply({"action": None})
+            self._do(value)
+            question.reply({"action": None})
 
         def failed(error: BaseException) -> None:
             question.fail(FAILED, explained(error))
@@ -3679,7 +3688,7 @@ class JsonRpc(Link):
 
     def _do(self, value: Any) -> None:
         """What a command returned: said by notifications, as its answer has no room for it."""
-        if value is None:
+        if value is None or value == "":
             return
         if isinstance(value, str):
             self.show(value)
@@ -3689,7 +3698,8 @@ class JsonRpc(Link):
             self.submit(value.text)
         elif isinstance(value, ToolPrompt):
             result = self.call_tool(value.tool, value.args, "", None)
-            self.submit(f"{value.prompt}\n\n{value.tool}: {result.text}".strip())
+            head = f"{value.tool} {'failed' if result.is_error else 'returned'}:\n"
+            self.submit("\n\n".join(filter(None, (value.prompt.strip(), head + result.text))))
         elif hasattr(value, "on_key"):
             self.open_panel(value)
         else:
@@ -3700,28 +3710,19 @@ class JsonRpc(Link):
     # Panels
 
     def open_panel(self, panel: Panel) -> None:
-        content = panel.bind(self)
-        if self.offers("panels"):
+        if self.offers("open_panel"):
+            content = panel.bind(self)
             self.panels[panel.id] = panel
             self.tell("panel/open", {"panel_id": panel.id, **content})
         else:
-            self._show_panel(content)
+            self.show_panel(panel)
 
     def render_panel(self, panel: Panel, content: dict[str, Any]) -> None:
-        if self.offers("panels"):
-            self.tell("panel/render", {"panel_id": panel.id, **content})
-        else:
-            self._show_panel(content)
+        self.tell("panel/render", {"panel_id": panel.id, **content})
 
     def close_panel(self, panel: Panel) -> None:
         self.forget_panel(panel.id)
-        if self.offers("panels"):
-            self.tell("panel/close", {"panel_id": panel.id})
-
-    def _show_panel(self, content: dict[str, Any]) -> None:
-        """Where there are no panels, what one would show is a message."""
-        self.say_once(f"{self.host} does not offer panels: shown as messages")
-        self.show("\n".join([content.get("title") or "", *content["lines"], content.get("footer") or ""]).strip("\n"))
+        self.tell("panel/close", {"panel_id": panel.id})
 
     # Telling and asking the host
 
@@ -3780,6 +3781,24 @@ def command_params(command: Command) -> Message:
 # host
 
 
+class ChatReply:
+    """What a model said beside the conversation."""
+    __slots__ = ("text", "usage")
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.text: str = told.get("text") or ""
+        self.usage: Object = told.get("usage") or {}
+        """Tokens: `input`, `output`."""
+class AgentReply(ChatReply):
+    """What an agent of its own said, and why it ended before it was done."""
+    __slots__ = ("error", "turns")
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        super().__init__(told)
+        self.turns: int = told.get("turns") or 0
+        self.error: str = told.get("error") or ""
+
+
 class HostServices:
     def __init__(self, ext: Extension) -> None:
         self._ext = ext
@@ -3801,7 +3820,12 @@ class HostServices:
 
     # Tools
 
-    def tools(self, filter: str = "", *, timeout: float | None = None) -> list[Object]:  # noqa: A002  # its name there
+    def list_tools(
+        self,
+        filter: str = "",  # noqa: A002  # its name there
+        *,
+        timeout: float | None = None,
+    ) -> list[Object]:
         """Those there are, with their parameters; `filter` is `all` or `background_safe`."""
         return self._ask("listTools", timeout, filter=filter or None).get("tools") or []
 
@@ -3849,13 +3873,13 @@ class HostServices:
         model: str = "",
         max_tokens: int = 0,
         timeout: float | None = None,
-    ) -> str:
+    ) -> ChatReply:
         """One answer of a model, beside the conversation."""
         said = [{"role": "user", "content": messages}] if isinstance(messages, str) else [dict(m) for m in messages]
         told = self._ask(
             "chat", timeout, messages=said, system=system or None, model=model or None, maxTokens=max_tokens or None
         )
-        return str(told.get("text") or "")
+        return ChatReply(told)
 
     def agent_run(
         self,
@@ -3866,9 +3890,9 @@ class HostServices:
         model: str = "",
         max_turns: int = 0,
         timeout: float | None = None,
-    ) -> Object:
-        """An agent of its own: `text`, `turns`, `usage`, and `error` when it ended before it was done."""
-        return self._ask(
+    ) -> AgentReply:
+        """An agent of its own that does a task."""
+        told = self._ask(
             "agent.run",
             timeout,
             task=task,
@@ -3877,6 +3901,7 @@ class HostServices:
             model=model or None,
             maxTurns=max_turns or None,
         )
+        return AgentReply(told)
 
     def run_background(self, prompt: str, *, timeout: float | None = None) -> None:
         self._ask("runBackground", timeout, prompt=prompt)
@@ -4554,16 +4579,17 @@ class Called(Result):
 
 
 class Action:
-    """What a command or a shortcut had done. Each is None, or what it was given."""
+    """What a command or a shortcut had done."""
     def __init__(self) -> None:
-        self.shown: str | None = None
-        self.inserted: str | None = None
-        self.prompt: str | None = None
-        self.tool: tuple[str, Message] | None = None
+        self.shown = ""
+        self.inserted = ""
+        self.prompt = ""
+        self.tool = ""
+        """That of a prompt with a tool's result, with its `args`."""
+        self.args: Message = {}
         self.panel: ShownPanel | None = None
-        self.error: str | None = None
-
-
+        self.error = ""
+        """Why it failed."""
 class Verdict:
     """What interceptors decided."""
     def __init__(self) -> None:
@@ -4577,6 +4603,16 @@ class Verdict:
         self.result: Result | None = None
 
 
+class Answer:
+    """What a provider answered."""
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        """The whole, as the host gets it."""
+        parts = [part for part in message.get("content") or () if isinstance(part, dict)]
+        self.text = "".join(part["text"] for part in parts if "text" in part)
+        self.thinking = "".join(part["thinking"] for part in parts if "thinking" in part)
+        self.calls = [(part["name"], part["arguments"]) for part in parts if "arguments" in part]
+        """Each tool that it calls, with the arguments."""
 class Note:
     def __init__(self, text: str, level: str) -> None:
         self.text = text
@@ -4625,13 +4661,15 @@ class Stage:
         """What the host replies by method: a value, an exception, or a function of the params."""
         self.notes: list[Note] = []
         self.panels: dict[str, ShownPanel] = {}
-        self.log: list[Message] = []
+        self.said: list[Message] = []
         """Every message of the extension, in order."""
+        self.log: list[str] = []
+        """What it wrote to its log."""
         self.submitted: list[str] = []
         self.shown: list[str] = []
         self.told: list[tuple[str, Message]] = []
         """Other notifications by method, such as `setWidget`."""
-        self.offered: dict[str, list[Message]] = {}
+        self.registered: dict[str, list[Message]] = {}
         """What was registered, by kind."""
         self._patience = patience
         self._count = 0
@@ -4646,6 +4684,7 @@ class Stage:
     # The life of it
 
     def __enter__(self: Self) -> Self:
+        log_listeners.append(self.log.append)
         to_ext, from_host = os.pipe()
         to_host, from_ext = os.pipe()
         self._pipes = Pipes(to_host, from_host)
@@ -4684,6 +4723,8 @@ class Stage:
         self._wake()
 
     def _close(self) -> None:
+        if self.log.append in log_listeners:
+            log_listeners.remove(self.log.append)
         if self.ext._link is self._link:
             self.ext._link = None
 
@@ -4693,12 +4734,12 @@ class Stage:
         else:
             self._greet_in_jsonrpc()
         if self._link.exit_code:
-            self._until(lambda: self.exit_code is not None, "it refused, but did not end")
+            self._until(lambda: self.exit_code is not None and self._ended, "it refused, but did not end")
         else:
             self._until_heard()
 
     def _greet_in_frames(self) -> None:
-        self._until(lambda: any(one.get("type") == "hello" for one in self.log), "it did not say hello")
+        self._until(lambda: any(one.get("type") == "hello" for one in self.said), "it did not say hello")
         ack: Message = {"type": "hello_ack", "protocol_version": 1, "zot_version": "0.1.62"}
         ack |= {"provider": "demo", "model": "demo", "cwd": self.cwd, "extension_dir": os.getcwd()}
         ack["data_dir"] = self.data_dir
@@ -4799,7 +4840,7 @@ class Stage:
                 break
             message = decoded(line)
             self._hear(message)
-            self.log.append(message)
+            self.said.append(message)
             self._wake()
         self._ended = True
         self._pipes.close()
@@ -4822,9 +4863,9 @@ class Stage:
         elif kind == "ready":
             self._ready = True
         elif kind in ("register_tool", "register_command"):
-            self.offered.setdefault(str(kind)[9:], []).append(frame)
+            self.registered.setdefault(str(kind)[9:], []).append(frame)
         elif kind == "register":
-            self.offered.setdefault(frame["kind"], []).append(frame)
+            self.registered.setdefault(frame["kind"], []).append(frame)
         elif kind == "notify":
             self.notes.append(Note(frame.get("message") or "", frame.get("level") or "info"))
         elif kind == "clear_notes":
@@ -4849,7 +4890,7 @@ class Stage:
         if key is not None:
             self._serve(method, params, key)
         elif method.startswith("register/"):
-            self.offered.setdefault(_KINDS.get(method, method[9:]), []).append(params)
+            self.registered.setdefault(_KINDS.get(method, method[9:]), []).append(params)
         elif method == "notify":
             self.notes.append(Note(params.get("message") or "", params.get("level") or "info"))
         elif method == "tool/progress":
@@ -4864,6 +4905,9 @@ class Stage:
             self.submitted.append(params.get("content") or "")
         elif method == "showMessage":
             self.shown.append(params.get("text") or "")
+        elif method == "log":
+            level, line = params.get("level") or "info", params.get("message") or ""
+            self.log.append(line if level == "info" else f"{level}: {line}")
         else:
             self.told.append((method, params))
 
@@ -4879,16 +4923,17 @@ class Stage:
             self._open(content, content["panel_id"])
 
     def _shut(self, content: Message) -> None:
-        if content.get("panel_id") in self.panels:
-            self.panels[content["panel_id"]].open = False
+        panel = self.panels.pop(content.get("panel_id") or "", None)
+        if panel is not None:
+            panel.open = False
 
     def _subscribed(self, member: str) -> list[str]:
-        return [name for one in self.log if one.get("type") == "subscribe" for name in one.get(member) or ()]
+        return [name for one in self.said if one.get("type") == "subscribe" for name in one.get(member) or ()]
 
     def _subscriptions(self) -> list[str]:
         """Topics, in the order of their numbers."""
         return [
-            (one.get("params") or {}).get("topic") or "" for one in self.log if one.get("method") == "host/subscribe"
+            (one.get("params") or {}).get("topic") or "" for one in self.said if one.get("method") == "host/subscribe"
         ]
 
     # Serving
@@ -4930,7 +4975,7 @@ class Stage:
         return {"type": "host_response", "id": key, **outcome}
 
     def _is_request(self, key: Any) -> bool:
-        return any(one.get("type") == "host_request" and one.get("id") == key for one in self.log[-50:])
+        return any(one.get("type") == "host_request" and one.get("id") == key for one in self.said[-50:])
 
 
 _NOTHING: Any = object()
@@ -4945,14 +4990,14 @@ _KINDS = {
 # testing
 
 
-__all__ = ["Action", "Called", "Host", "HostTimeout", "Note", "ShownPanel", "Verdict"]
+__all__ = ["Action", "Answer", "Called", "Host", "HostTimeout", "Note", "ShownPanel", "Verdict"]
 
 
 class Host(Stage):
     """Plays the host for as long as the block.
 
     `answers` says what the host replies: `host.answers["host/chat"] = {"text": "4"}`, or a function of the params.
-    `notes`, `panels`, `shown`, `submitted`, `told` and `offered` have what the extension said, `log` all of it.
+    `notes`, `panels`, `shown`, `submitted`, `told` and `registered` have what the extension said, `said` all of it.
     """
     @property
     def missing(self) -> list[str]:
@@ -5076,11 +5121,11 @@ class Host(Stage):
         members = {"panel_id": _panel_id(panel), "width": width, "height": height}
         self._panel("panel_resize", "panel/resize", members)
 
-    def close(self, panel: ShownPanel | str) -> None:
+    def close_panel(self, panel: ShownPanel | str) -> None:
         """Close a panel as the user does."""
-        shown = self.panels[_panel_id(panel)]
-        shown.open = False
-        self._panel("panel_close", "panel/closed", {"panel_id": shown.id})
+        members = {"panel_id": _panel_id(panel)}
+        self._shut(members)
+        self._panel("panel_close", "panel/closed", members)
 
     def hook(self, message: str) -> str:
         """What message hooks add to it."""
@@ -5094,15 +5139,19 @@ class Host(Stage):
     def compact(self, messages: Sequence[Message]) -> list[Message]:
         return self._method("compact/execute", {"messages": list(messages)}).get("messages") or []
 
-    def stream(self, text: str, *, api: str = "", model: str = "", **params: Any) -> Message:
-        """Ask a provider: its message. Pieces are in `told`."""
+    def stream(self, prompt: str, *, api: str = "", model: str = "", **params: Any) -> Answer:
+        """Ask a provider; the first of them, and its first model, if none is named. Pieces are in `told`."""
+        entries = self.registered.get("provider") or [{}]
+        entry = next((one for one in entries if one.get("api") == api), entries[0])
+        models = entry.get("models") or [{}]
+        api, model = api or entry.get("api") or "", model or models[0].get("id") or ""
         asked = {"id": model, "name": model, "api": api, "provider": api}
         self._count += 1
         request = {"requestId": self._count, "model": asked, "system": "", "options": {}, "tools": []}
-        request["messages"] = [{"role": "user", "content": text}]
+        request["messages"] = [{"role": "user", "content": prompt}]
         message = self._method("provider/stream", {**request, **params}).get("message")
         assert isinstance(message, dict), message
-        return message
+        return Answer(message)
 
     def publish(self, topic: str, data: Any = None) -> None:
         """Tell all handlers of a topic that it has subscribed to, and wait for them."""
@@ -5122,7 +5171,7 @@ class Host(Stage):
     def _interceptors(self, method: str, **params: Any) -> list[Message]:
         """The answers of each registered interceptor in order of priority; a refusal ends it."""
         answers = []
-        for one in sorted(self.offered.get("interceptor", ()), key=lambda one: -(one.get("priority") or 0)):
+        for one in sorted(self.registered.get("interceptor", ()), key=lambda one: -(one.get("priority") or 0)):
             try:
                 told = self._method(method, {"name": one["name"], **params})
             except HostTimeout:
@@ -5166,21 +5215,20 @@ class Host(Stage):
         self._send({**frame, "id": key})
         told = self._answer(key, "the command did not answer")
         action = Action()
-        action.error = told.get("error")
+        action.error = told.get("error") or ""
         if action.error:
             return action
         kind = told.get("action")
-        action.shown, action.inserted = told.get("display"), told.get("insert")
-        action.prompt = told.get("prompt")
-        if kind == "tool_prompt":
-            action.tool = (told.get("tool_name") or "", told.get("tool_args") or {})
+        action.shown, action.inserted = told.get("display") or "", told.get("insert") or ""
+        action.prompt, action.tool = told.get("prompt") or "", told.get("tool_name") or ""
+        action.args = told.get("tool_args") or {}
         if kind == "open_panel":
             action.panel = self._open(told["open_panel"], told["open_panel"]["id"])
         return action
 
     def _did(self, method: str, params: Message) -> Action:
         """In the jsonrpc dialect a command's doings are notifications before its answer."""
-        begun = len(self.log)
+        begun = len(self.said)
         action = Action()
         try:
             told = self._ask(method, params)
@@ -5189,16 +5237,16 @@ class Host(Stage):
         except AssertionError as error:
             action.error = str(error)
             return action
-        done = [(one["method"], one.get("params") or {}) for one in self.log[begun:] if "method" in one]
+        done = [(one["method"], one.get("params") or {}) for one in self.said[begun:] if "method" in one]
         if told.get("action"):
             done.append((told["action"].get("type"), told["action"].get("payload") or {}))
         for method_, said in done:
             if method_ == "showMessage":
-                action.shown = said.get("text")
+                action.shown = said.get("text") or ""
             elif method_ == "setInputText":
-                action.inserted = said.get("text")
+                action.inserted = said.get("text") or ""
             elif method_ == "sendMessage":
-                action.prompt = said.get("content")
+                action.prompt = said.get("content") or ""
             elif method_ == "panel/open":
                 action.panel = self.panels[said["panel_id"]]
         return action

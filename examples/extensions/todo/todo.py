@@ -18,8 +18,7 @@ def keep(entries: list[dict]) -> None:
     written = place.with_suffix(".new")
     written.write_text(json.dumps(entries))
     written.replace(place)  # nobody ever reads half a file
-    if panel.is_open:
-        panel.update()
+    panel.update()
 
 
 class Todo(Panel):

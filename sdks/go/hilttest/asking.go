@@ -72,17 +72,7 @@ func (h *Host) readResult(answer map[string]any) Result {
 		}
 		told, _ = answer["result"].(map[string]any)
 	}
-	result := Result{IsError: told["is_error"] == true || told["isError"] == true}
-	content, _ := told["content"].([]any)
-	texts := []string{}
-	for _, one := range content {
-		block, _ := one.(map[string]any)
-		result.Content = append(result.Content, block)
-		if block["type"] == "text" {
-			texts = append(texts, text(block, "text"))
-		}
-	}
-	result.Text = strings.Join(texts, "\n")
+	result := contentResult(told["content"], told["is_error"] == true || told["isError"] == true)
 	if data, there := told["structured_content"]; there {
 		encoded, _ := json.Marshal(data) // it was JSON a moment ago
 		result.Structured = string(encoded)
@@ -91,6 +81,21 @@ func (h *Host) readResult(answer map[string]any) Result {
 	for _, name := range names {
 		result.Activated = append(result.Activated, fmt.Sprint(name))
 	}
+	return result
+}
+
+func contentResult(content any, isError bool) Result {
+	result := Result{IsError: isError}
+	list, _ := content.([]any)
+	texts := []string{}
+	for _, one := range list {
+		block, _ := one.(map[string]any)
+		result.Content = append(result.Content, block)
+		if block["type"] == "text" {
+			texts = append(texts, text(block, "text"))
+		}
+	}
+	result.Text = strings.Join(texts, "\n")
 	return result
 }
 
@@ -177,11 +182,15 @@ func (h *Host) framedAction(answer map[string]any) Action {
 type Verdict struct {
 	Blocked bool
 	Reason  string
-	// Args are the arguments that the tool would be run with; nil when they stayed as they were.
+	// Args are the arguments that the tool would be run with.
 	Args map[string]any
-	// Text is what takes the place of the answer, the system prompt or the text of the result.
+	// Text is what would be shown of the answer, or read of the result.
 	Text string
-	// Changed tells whether anything did.
+	// SystemPrompt is what it would be.
+	SystemPrompt string
+	// Result is what became of a tool's result.
+	Result Result
+	// Changed tells whether any of them was.
 	Changed bool
 }
 
@@ -193,41 +202,41 @@ func (h *Host) Intercept(tool string, args map[string]any) Verdict {
 	}
 	frame := map[string]any{"event": "tool_call", "tool_id": "call_1", "tool_name": tool, "tool_args": args}
 	params := map[string]any{"toolName": tool, "args": args, "callId": "call_1"}
-	return h.verdict(frame, "interceptor/before", params)
+	return h.verdict(Verdict{Args: args}, frame, "interceptor/before", params)
 }
 
 // InterceptTurn asks about a call of the model.
 func (h *Host) InterceptTurn(step int) Verdict {
 	h.t.Helper()
 	frame := map[string]any{"event": "turn_start", "step": step}
-	return h.verdict(frame, "interceptor/event", map[string]any{"event": "turn_start", "step": step})
+	return h.verdict(Verdict{}, frame, "interceptor/event", map[string]any{"event": "turn_start", "step": step})
 }
 
 // InterceptMessage asks about an answer of the model.
 func (h *Host) InterceptMessage(words string) Verdict {
 	h.t.Helper()
 	frame := map[string]any{"event": "assistant_message", "text": words}
-	return h.verdict(frame, "interceptor/event", map[string]any{"event": "assistant_message", "text": words})
+	return h.verdict(Verdict{Text: words}, frame, "interceptor/event", map[string]any{"event": "assistant_message", "text": words})
 }
 
 // InterceptPrompt asks about a system prompt.
 func (h *Host) InterceptPrompt(system string) Verdict {
 	h.t.Helper()
 	frame := map[string]any{"event": "before_agent_start", "system_prompt": system}
-	return h.verdict(frame, "interceptor/event", map[string]any{"event": "before_agent_start", "systemPrompt": system})
+	params := map[string]any{"event": "before_agent_start", "systemPrompt": system}
+	return h.verdict(Verdict{SystemPrompt: system}, frame, "interceptor/event", params)
 }
 
 // InterceptResult shows a result of a tool.
 func (h *Host) InterceptResult(tool, words string) Verdict {
 	h.t.Helper()
 	params := map[string]any{"toolName": tool, "callId": "call_1", "content": blocks(words)}
-	return h.verdict(nil, "interceptor/after", params)
+	return h.verdict(Verdict{Text: words, Result: contentResult(blocks(words), false)}, nil, "interceptor/after", params)
 }
 
 // verdict asks all interceptors: those that are asked by event, and then each of those that have a name.
-func (h *Host) verdict(frame map[string]any, method string, params map[string]any) Verdict {
+func (h *Host) verdict(verdict Verdict, frame map[string]any, method string, params map[string]any) Verdict {
 	h.t.Helper()
-	verdict := Verdict{}
 	if h.framed && frame != nil {
 		frame["type"] = "event_intercept"
 		answer, err := h.ask(frame)
@@ -243,7 +252,7 @@ func (h *Host) verdict(frame map[string]any, method string, params map[string]an
 		for key, value := range params {
 			asked[key] = value
 		}
-		if verdict.Args != nil {
+		if method == "interceptor/before" {
 			asked["args"] = verdict.Args
 		}
 		answer, err := h.Method(method, asked)
@@ -267,19 +276,22 @@ func (v *Verdict) take(answer map[string]any) {
 			v.Args, v.Changed = args, true
 		}
 	}
-	for _, key := range []string{"replace_text", "system_prompt", "text", "systemPrompt", "content"} {
-		switch held := answer[key].(type) {
-		case string:
+	for _, key := range []string{"replace_text", "text"} {
+		if held, is := answer[key].(string); is {
 			v.Text, v.Changed = held, true
-		case []any:
-			v.Changed = true
-			texts := []string{}
-			for _, block := range held {
-				members, _ := block.(map[string]any)
-				texts = append(texts, text(members, "text"))
-			}
-			v.Text = strings.Join(texts, "\n")
 		}
+	}
+	for _, key := range []string{"system_prompt", "systemPrompt"} {
+		if held, is := answer[key].(string); is {
+			v.SystemPrompt, v.Changed = held, true
+		}
+	}
+	if content, there := answer["content"]; there {
+		if words, is := content.(string); is {
+			content = blocks(words)
+		}
+		v.Result = contentResult(content, answer["isError"] == true)
+		v.Text, v.Changed = v.Result.Text, true
 	}
 }
 
@@ -302,14 +314,14 @@ func (h *Host) Method(method string, params map[string]any) (map[string]any, err
 	return result, nil
 }
 
-// Message says something to the model, and gives what message hooks add to it.
-func (h *Host) Message(words string) string {
+// Hook gives what message hooks add to what the user says.
+func (h *Host) Hook(words string) string {
 	h.t.Helper()
 	return text(h.method("messageHook/onMessage", map[string]any{"message": words}), "injection")
 }
 
-// Typed types something, and gives what transformers made of it, or that they dealt with it.
-func (h *Host) Typed(words string) (output string, handled bool) {
+// Transform gives what transformers make of what the user types, or that they dealt with it.
+func (h *Host) Transform(words string) (output string, handled bool) {
 	h.t.Helper()
 	result := h.method("inputTransformer/transform", map[string]any{"input": words})
 	return text(result, "output"), result["handled"] == true
@@ -327,24 +339,48 @@ func (h *Host) Compact(messages ...hilt.Message) []hilt.Message {
 	return shorter
 }
 
+// ToolCall is a tool that a provider calls.
+type ToolCall struct {
+	Name string
+	Args map[string]any
+}
+
 // Answer is what a provider answered.
 type Answer struct {
 	// Text is all its text.
 	Text string
+	// Thinking is what it thought before that.
+	Thinking string
+	// Calls are the tools that it calls.
+	Calls []ToolCall
 	// Message is the whole, as the host gets it.
 	Message map[string]any
 	// Error is why it failed; empty when it did not.
 	Error string
 }
 
-// Ask asks the provider of an API, for the first of its models.
-func (h *Host) Ask(api, prompt string) Answer {
+// StreamOptions say whom to ask. Without them it is the first provider, and its first model.
+type StreamOptions struct {
+	API   string
+	Model string
+}
+
+// Stream asks a provider.
+func (h *Host) Stream(prompt string, options ...StreamOptions) Answer {
 	h.t.Helper()
-	model := "demo"
+	api, model := "", ""
+	if len(options) > 0 {
+		api, model = options[0].API, options[0].Model
+	}
 	for _, one := range h.Registered("provider") {
-		if models, _ := one["models"].([]any); one["api"] == api && len(models) > 0 {
+		if api != "" && one["api"] != api {
+			continue
+		}
+		api = text(one, "api")
+		if models, _ := one["models"].([]any); model == "" && len(models) > 0 {
 			model = text(models[0].(map[string]any), "id")
 		}
+		break
 	}
 	h.mu.Lock()
 	h.count++
@@ -358,14 +394,17 @@ func (h *Host) Ask(api, prompt string) Answer {
 		return Answer{Error: err.Error()}
 	}
 	message, _ := result["message"].(map[string]any)
-	texts := []string{}
+	answer := Answer{Message: message}
 	content, _ := message["content"].([]any)
 	for _, one := range content {
-		if block, is := one.(map[string]any); is && block["text"] != nil {
-			texts = append(texts, text(block, "text"))
+		block, _ := one.(map[string]any)
+		answer.Text += text(block, "text")
+		answer.Thinking += text(block, "thinking")
+		if args, calls := block["arguments"].(map[string]any); calls {
+			answer.Calls = append(answer.Calls, ToolCall{text(block, "name"), args})
 		}
 	}
-	return Answer{Text: strings.Join(texts, "\n"), Message: message}
+	return answer
 }
 
 func (h *Host) method(method string, params map[string]any) map[string]any {

@@ -127,7 +127,11 @@ func (h *Host) note(method string, params map[string]any) {
 	case "provider/delta":
 		h.pieces = append(h.pieces, params)
 	case "log":
-		fmt.Fprintf(&h.log, "%s: %s\n", text(params, "level"), text(params, "message"))
+		line := text(params, "message")
+		if level := text(params, "level"); level != string(hilt.LevelInfo) {
+			line = level + ": " + line
+		}
+		fmt.Fprintln(&h.log, line)
 	case "panel/open":
 		h.open(params, "panel_id")
 	case "panel/render":
@@ -244,8 +248,8 @@ func resultOf(method string, answer any) any {
 	return answer
 }
 
-func blocks(words string) []map[string]any {
-	return []map[string]any{{"type": "text", "text": words}}
+func blocks(words string) []any {
+	return []any{map[string]any{"type": "text", "text": words}}
 }
 
 func text(from map[string]any, key string) string {

@@ -73,10 +73,10 @@ def test_what_a_tool_returns_or_raises_is_its_result(dialect: str, capfd: pytest
     assert (texts["text"], texts["none"], texts["number"], texts["several"]) == ("hello", "ok", "7", "a\nb")
     assert (texts["object"], texts["dataclass"]) == ('{"a":[1,null]}', '{"total":3}')
     assert (texts["unknown"], texts["unreadable"]) == ("ValueError: bad thing", "half ?")
-    assert "a[0]: nan is not JSON" in texts["nan"]
-    assert "half a surrogate pair is not text" in texts["surrogate"]
-    assert "object is not JSON" in texts["thing"]
-    assert "bytes of JSON are more than a line may have" in texts["long"] and "write a file" in texts["long"]
+    assert "a[0]: JSON cannot hold NaN" in texts["nan"]
+    assert "JSON cannot hold half a character (a lone surrogate)" in texts["surrogate"]
+    assert "JSON cannot hold a object" in texts["thing"]
+    assert "bytes are too many for one line" in texts["long"] and "write a file" in texts["long"]
     if dialect == "frames":
         assert texts["known"] == "[error:NO_CITY] no such city\nhint: try Rome"
         assert (told["object"].structured, told["dataclass"].structured) == ({"a": [1, None]}, {"total": 3})
@@ -181,7 +181,7 @@ def test_a_cancelled_call_is_told_and_still_answered(dialect: str) -> None:
     with Host(ext, dialect=dialect) as host:
         for name in ("slow", "slow_too"):
             call = host.start(name)
-            host.wait(lambda said=f"{name} has begun": said in str(host.log))  # type: ignore[misc]  # bound at once
+            host.wait(lambda said=f"{name} has begun": said in str(host.said))  # type: ignore[misc]  # bound at once
             host.cancel(call)
             assert host.finish(call).text == "stopped"
         assert heard == ["cancelled"]
@@ -211,7 +211,7 @@ def test_what_cannot_be_registered_is_said_and_costs_itself_only(dialect: str) -
     ext.prompt_section("Half", "\ud800")
     ext.prompt_section("Rules", "Be kind.")
     with Host(ext, dialect=dialect) as host:
-        assert [one["title"] for one in host.offered["prompt_section"]] == ["Rules"]
+        assert [one["title"] for one in host.registered["prompt_section"]] == ["Rules"]
         assert "a prompt section cannot be registered: " in host.notes[0].text
 
 
@@ -236,17 +236,17 @@ def test_commands_and_shortcuts_do_what_they_return(dialect: str) -> None:
     with Host(ext, dialect=dialect) as host:
         host.answers["host/executeTool"] = {"content": [{"type": "text", "text": "seven"}]}
         assert host.run("/hi Ada").shown == "hello Ada"
-        assert host.run("/hi").shown is None
+        assert host.run("/hi").shown == ""
         assert host.run("/put").inserted == "git status"
         assert host.run("/ask").prompt == "what is here?"
         explain = host.run("/explain")
         if dialect == "frames":
-            assert (explain.tool, explain.prompt) == (("read", {"path": "a"}), "Explain.")
+            assert (explain.tool, explain.args, explain.prompt) == ("read", {"path": "a"}, "Explain.")
         else:
-            assert explain.prompt == "Explain.\n\nread: seven"
+            assert explain.prompt == "Explain.\n\nread returned:\nseven"
         assert host.run("/fail").error == "not now"
         assert "cannot return int" in (host.run("/odd").error or "")
-        assert "has no command /nope" in (host.run("/nope").error or "")
+        assert host.run("/nope").error == "unknown command: nope"
         assert host.press("ctrl+g").shown == "hello"
 
 
@@ -375,20 +375,22 @@ def test_a_panel_is_drawn_anew_when_it_has_changed(dialect: str) -> None:
     panel = Counter()
     ext.command("count")(lambda args: panel)
     with Host(ext, dialect=dialect) as host:
+        panel.update()  # one that is not open is left alone
+        panel.close()
         shown = host.run("/count").panel
         assert shown is not None
-        assert (shown.title, shown.lines, shown.footer) == ("Count", ["0 in 0x0"], "q closes")
+        assert (shown.title, shown.lines, shown.footer) == ("Count", ["0 in 80x24"], "q closes")
         host.resize(shown, 40, 10)
         host.key(shown, "up")
         assert shown.lines == ["1 in 40x10"]
-        said = len(host.log)
+        said = len(host.said)
         host.key(shown, "down")
-        assert not [one for one in host.log[said:] if "render" in str(one)], "nothing to draw"
+        assert not [one for one in host.said[said:] if "render" in str(one)], "nothing to draw"
         host.key(shown, "q")
         assert (shown.open, panel.is_open, panel.closed_by_user) == (False, False, False)
         ext.open(panel)
-        host.wait(lambda: shown.open)
-        host.close(shown)
+        host.wait(lambda: panel.id in host.panels)
+        host.close_panel(panel.id)
         assert (panel.is_open, panel.closed_by_user) == (False, True)
 
 
@@ -418,10 +420,10 @@ def test_hooks_transformers_compactors_and_providers_are_asked(dialect: str) -> 
         reply.usage(5, 2)
 
     with Host(ext, dialect=dialect) as host:
-        assert host.hook("hi") == "first\n\nsecond hi"
+        assert host.hook("hi") == "first\nsecond hi"
         assert (host.transform("hi @me"), host.transform("hi"), host.transform("note")) == ("hi Ada", "hi", None)
         assert host.compact([{"a": 1}, {"b": 2}]) == [{"b": 2}]
-        message = host.stream("look", api="parrot", model="polly")
+        message = host.stream("look", api="parrot", model="polly").message
         assert message["content"] == [
             {"thinking": "hm"},
             {"text": "You said: look"},
@@ -431,10 +433,10 @@ def test_hooks_transformers_compactors_and_providers_are_asked(dialect: str) -> 
         assert message["usage"]["inputTokens"] == 5
         pieces = [params["type"] for method, params in host.told if method == "provider/delta"]
         assert pieces == ["thinking_delta", "text_delta", "text_delta", "toolcall_end"]
-        assert host.stream("hi", api="parrot")["stopReason"] == "stop"
+        assert host.stream("hi").message["stopReason"] == "stop"
         with pytest.raises(AssertionError, match="RuntimeError: no voice"):
             host.stream("fail", api="parrot")
-        assert host.offered["provider"][0]["models"] == [{"id": "polly", "name": "Polly", "contextWindow": 8192}]
+        assert host.registered["provider"][0]["models"] == [{"id": "polly", "name": "Polly", "contextWindow": 8192}]
 
 
 def _demanding() -> Extension:
@@ -453,15 +455,15 @@ def test_what_zot_does_not_offer_is_said_at_the_start(capfd: pytest.CaptureFixtu
         assert host.missing == [
             "events beyond the first five (session_end)",
             "events of the other dialect (EventRetry)",
-            "shortcuts (ctrl+g)",
-            "prompt sections (Rules)",
             "progress of tools",
+            "prompt sections (Rules)",
+            "shortcuts (ctrl+g)",
         ]
         assert [(note.level, note.text) for note in host.notes] == [
             ("warn", f"weather: zot 0.1.62 does not offer: {', '.join(host.missing)}")
         ]
         assert (ext.host_info.name, ext.offers("shortcuts"), ext.offers("panels")) == ("zot", False, True)
-        assert not host.offered, "nothing is registered that zot would not know"
+        assert not host.registered, "nothing is registered that zot would not know"
         with pytest.raises(NotOffered, match=r"zot 0\.1\.62 does not offer steering"):
             ext.steer("left")
         ext.show("as a note")
@@ -480,7 +482,7 @@ def test_what_piglet_does_not_offer_is_said_at_the_start() -> None:
             "progress of tools",
         ]
         assert host.notes[0].text == f"weather: piglet does not offer: {', '.join(host.missing)}"
-        assert host.offered["interceptor"] == [{"name": "weather", "priority": 0}]
+        assert host.registered["interceptor"] == [{"name": "weather", "priority": 0}]
     with Host(_demanding(), dialect="jsonrpc") as host:
         assert host.missing == ["events (session_end, session_start)"]
     with Host(_demanding()) as host:
@@ -494,7 +496,7 @@ def test_an_extension_that_needs_more_does_not_start(name: str) -> None:
     with Host(ext, host=name) as host:
         host.wait(lambda: host.exit_code == 1)
         assert "does not offer what it needs: interception of the system prompt" in host.notes[0].text
-        assert not any("ready" in str(one) or "result" in one for one in host.log)
+        assert not any("ready" in str(one) or "result" in one for one in host.said)
 
 
 @both
@@ -505,7 +507,7 @@ def test_what_is_registered_later_counts_where_the_host_allows_it(dialect: str) 
         ext.prompt_section("Rules", "Be kind.")
         ext.intercept("turn_start")(lambda asked: Block("no"))
         ext.on("EventRetry")(lambda event: None)
-        host.wait(lambda: host.offered.get("event_handler"))
+        host.wait(lambda: host.registered.get("event_handler"))
         assert host.call("late").text == "here"
         assert host.intercept_turn().reason == "no"
     with Host(ext, host="piglet"), pytest.raises(NotOffered, match="registration after the start"):
@@ -547,7 +549,7 @@ def test_every_question_is_answered_once_whatever_it_is(dialect: str) -> None:
             host._send(question)
         host._flush("events")
         keys = [one["id"] for one in questions if one["id"] != "unheard"]
-        answers = [one for one in host.log if one.get("id") in keys]
+        answers = [one for one in host.said if one.get("id") in keys]
         assert sorted(str(one["id"]) for one in answers) == sorted(map(str, keys))
         if dialect == "jsonrpc":
             codes = [one.get("error", {}).get("code") for one in answers]
@@ -574,9 +576,9 @@ def test_on_ready_and_on_stop_are_called_and_may_fail() -> None:
 def test_what_no_line_can_carry_is_never_sent(say: Callable[[Extension], None]) -> None:
     ext = Extension("demo")
     with Host(ext) as host:
-        said = len(host.log)
-        with pytest.raises(ValueError, match=r"half a surrogate pair|more than a line may have"):
+        said = len(host.said)
+        with pytest.raises(ValueError, match=r"half a character|too many for one line"):
             say(ext)
         ext.notify("fine")
         host.wait(lambda: host.notes)
-        assert len(host.log) == said + 1
+        assert len(host.said) == said + 1

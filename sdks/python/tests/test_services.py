@@ -13,7 +13,7 @@ from hilt_sdk.transport import encoded
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "host-services.md"
 CALLS: dict[str, tuple[Any, ...]] = {
-    "tools": (),
+    "list_tools": (),
     "tool_defs": (),
     "execute_tool": ("read",),
     "activate_tool": ("read",),
@@ -94,7 +94,7 @@ def test_answers_arrive_in_plain_values_and_errors_as_exceptions() -> None:
     ext = Extension("demo")
     with Host(ext) as host:
         host.answers["host/chat"] = lambda params: {"text": params["messages"][0]["content"].upper()}
-        assert ext.host.chat("hi") == "HI"
+        assert ext.host.chat("hi").text == "HI"
         host.answers["host/showPicker"] = lambda params: {"selected": params["items"][1]["id"]}
         assert ext.host.pick("Which?", ["a", "b"]) == "b"
         host.answers["host/askUser"] = {"selected": "", "cancelled": True}

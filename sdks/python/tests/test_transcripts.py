@@ -10,15 +10,13 @@ from transcript_player import Player
 
 TRANSCRIPTS = Path(__file__).resolve().parents[3] / "spec" / "transcripts"
 NEEDS = {
-    "raw": "does what no SDK would",
-    "two_extensions": "has several extensions",
-    "failing": "has an extension that does not start",
+    "raw": "no SDK would do this",
+    "two_extensions": "there is one extension",
+    "failing": "it does not start",
 }
 BY_DESIGN = {
-    "frames/command-error": "a command that fails says so, without an action beside it",
-    "frames/panel-that-is-not-open": "only panels that are open can be drawn",
-    "jsonrpc/handshake-before-initialize": "what is registered depends on the host, so it waits for that",
-    "jsonrpc/tool-fault": "a tool that fails gives an error result, which the model reads in the author's words",
+    "frames/panel-that-is-not-open": "only panels that are open are drawn",
+    "jsonrpc/handshake-before-initialize": "all is said after initialize: what is registered depends on the host",
 }
 
 

@@ -199,7 +199,17 @@ class Player:
             self._hear_opening(pattern)
             return
         assert self._started.wait(PATIENCE), "it has not heard of the host"
+        method = (
+            self._methods.get(_key(sendable(pattern, dict(self._variables))), "") if "method" not in pattern else ""
+        )
+        action = (
+            (pattern.get("result") or {}).get("action") if method in ("event/dispatch", "shortcut/handle") else None
+        )
+        if action:  # done by a call of the SDK, before the answer
+            self._hear(self._notification(action["type"], action["payload"]), number)
+            pattern = {**pattern, "result": {"action": None}}
         self._do(pattern, number)
+        pattern = _in_own_words(pattern, method)
         if self._is_cancel(pattern):
             pattern = {**pattern, "params": {}} if "params" in pattern else {"type": pattern["type"]}
         message = self._next()
@@ -427,6 +437,15 @@ class Player:
     def _is_cancel(self, message: Message) -> bool:
         return message.get("type") == "call_tool_cancel" or message.get("method") == "$/cancelRequest"
 
+    def _notification(self, method: str, params: Message) -> Message:
+        if "jsonrpc" in self.about.get("dialect", ""):
+            return {"jsonrpc": "2.0", "method": method, "params": params}
+        return (
+            {"type": "notify", **params}
+            if method == "notify"
+            else {"type": "host_notify", "method": method, "params": params}
+        )
+
     # What handlers return
 
     def _returned(self, answer: Message, method: str, key: Any) -> Any:
@@ -465,8 +484,6 @@ class Player:
             return result["messages"]
         if method == "provider/stream":
             return result["message"]
-        if method in ("event/dispatch", "shortcut/handle"):
-            return result.get("action")
         if method == "interceptor/after":
             blocks = result.get("content") or (result.get("details") or {}).get("content")
             return Result(content=blocks) if isinstance(blocks, list) else blocks
@@ -475,6 +492,27 @@ class Player:
         if method == "interceptor/before":
             return Rewrite(result["args"]) if result.get("args") else None
         return Replace(result["text"]) if "text" in result else result.get("systemPrompt")
+
+
+def _in_own_words(pattern: Message, method: str) -> Message:
+    """What the SDK says where others would say the same otherwise.
+
+    Beside an error there is no action. A tool that fails has a result, and an interceptor that fails refuses.
+    """
+    error = pattern.get("error")
+    if not error:
+        return pattern
+    if method in ("command_invoked", "shortcut_invoked"):
+        return {name: value for name, value in pattern.items() if name not in ("action", "display")}
+    if method == "tool/execute":
+        content = [{"type": "text", "text": error["message"]}]
+        return {"jsonrpc": "2.0", "id": pattern["id"], "result": {"content": content, "isError": True}}
+    if method.startswith("interceptor/"):
+        reason = "preview" if method == "interceptor/before" else "reason"
+        verdict = {"allow": False, reason: {"$contains": error["message"]}}
+        bare = {name: value for name, value in pattern.items() if name != "error"}
+        return {**bare, "result": verdict}
+    return pattern
 
 
 def _tool_value(result: Message) -> Any:

@@ -4,5 +4,10 @@ export declare class TooLong extends RangeError {
   readonly bytes: number;
 }
 
+/** A value that JSON has no form for; the message names the member. */
+export declare class Unwritable extends TypeError {
+  constructor(message: string);
+}
+
 export declare function jsonOf(value: unknown): string;
 export declare function encoded(message: Record<string, any>): string;

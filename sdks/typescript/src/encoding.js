@@ -17,6 +17,15 @@ export class TooLong extends RangeError {
   }
 }
 
+/** A value that JSON has no form for. */
+export class Unwritable extends TypeError {
+  /** @param {string} message */
+  constructor(message) {
+    super(message);
+    this.name = "Unwritable";
+  }
+}
+
 /**
  * @param {Record<string, any>} message
  * @returns {string}
@@ -69,7 +78,7 @@ function checkValue(value, path, depth) {
  * @param {number} depth
  */
 function checkMembers(value, path, depth) {
-  if (depth > DEPTH_LIMIT) throw unfit(path.slice(0, 80), `nested more than ${DEPTH_LIMIT} deep, or in a circle`);
+  if (depth > DEPTH_LIMIT) throw unfit("", "what contains itself, or is nested too deeply");
   if (typeof value.toJSON === "function") return checkValue(value.toJSON(), path, depth + 1);
   if (value instanceof Map || value instanceof Set) throw unfit(path, `a ${value.constructor.name}`);
   if (Array.isArray(value)) {
@@ -87,5 +96,5 @@ function checkMembers(value, path, depth) {
  * @param {string} what
  */
 function unfit(path, what) {
-  return new TypeError(`${path || "the value"}: JSON cannot hold ${what}`);
+  return new Unwritable(`${path || "the value"}: JSON cannot hold ${what}`);
 }

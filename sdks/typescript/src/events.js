@@ -39,6 +39,24 @@ export const MADE_FROM = {
 /** @type {Record<string, string>} */
 const STOPS = { stop: "end", toolUse: "tool_use", length: "length", error: "error", aborted: "aborted" };
 
+/** What members are that were not told. They are not the event's own. */
+const UNTOLD = {
+  text: "",
+  toolId: "",
+  toolName: "",
+  toolArgs: undefined,
+  stop: "",
+  error: "",
+  reason: "",
+  status: "",
+  sessionId: "",
+  cwd: "",
+  step: 0,
+  sequence: 0,
+  messageCount: 0,
+  tokenEstimate: 0,
+};
+
 /** Something that happened. */
 export class Event {
   /**
@@ -50,6 +68,7 @@ export class Event {
     this.name = name;
   }
 }
+Object.assign(Event.prototype, UNTOLD);
 
 /**
  * An `event` frame.

@@ -18,6 +18,8 @@ export interface HostInfo {
   name: string;
   version: string;
   dialect: string;
+  /** What it announced. */
+  capabilities: string[];
   /** Those at the start of the host, where it says. */
   provider: string;
   model: string;
@@ -91,7 +93,7 @@ export declare class Extension {
   shortcut(key: string, description: string, run: () => MaybePromise<CommandAnswer>): this;
   /**
    * Events are handled one after the other. Names that begin with `Event` are those of the jsonrpc dialect, as they
-   * are, and `*` is all of them; what such a handler returns may be an action.
+   * are, and `*` is all of them. What a handler returns does not count.
    */
   on(
     events: EventName | RawEventName | readonly (EventName | RawEventName)[],

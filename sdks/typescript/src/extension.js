@@ -38,7 +38,7 @@ const TOOL_OPTIONS = [
   "promptHint",
 ];
 const LEVELS = ["info", "success", "warn", "error"];
-const NOBODY = { host: { name: "", version: "", dialect: "" }, provider: "", model: "" };
+const NOBODY = { host: { name: "", version: "", dialect: "" }, provider: "", model: "", capabilities: [] };
 const NO_ARGUMENTS = { type: "object", properties: {} };
 
 export class Extension {
@@ -224,7 +224,7 @@ export class Extension {
     checkedName("provider", api, OTHER_NAME, "1 to 128 characters");
     this.#registry.providers.set(api, { api, models, run: checkedFunction(`the provider of ${api}`, run) });
     this.#registry.use("providers", api);
-    if (models.length) this.#registry.use("provider_models", api);
+    if (models.length) this.#registry.use("provider_models");
     this.#announceLate("providers", () => [kinded("provider", { api, models })]);
     return this;
   }
@@ -268,8 +268,8 @@ export class Extension {
   }
 
   get hostInfo() {
-    const { host, provider, model } = this.#session?.greeting ?? NOBODY;
-    return { ...host, provider, model };
+    const { host, provider, model, capabilities } = this.#session?.greeting ?? NOBODY;
+    return { ...host, provider, model, capabilities: [...capabilities] };
   }
 
   get cwd() {
@@ -409,7 +409,7 @@ export class Extension {
   async run(options = {}) {
     if (options.main && !isProgram(options.main)) return;
     const { dialect, input, output } = found(options.dialect);
-    if (input === 0 && isatty(0)) return leave(explain(this.name), 2);
+    if (input === 0 && isatty(0)) return leave(explain(this.name, this.version), 2);
     if (output === 1) takeStdio();
     delete process.env.PIGLET_FD;
     const session = this.connect(new Pipes(input, output), dialect);
@@ -500,13 +500,16 @@ export class Extension {
   }
 }
 
-/** @param {string} name */
-function explain(name) {
-  const file = process.argv[1] ?? "extension.js";
+/**
+ * @param {string} name
+ * @param {string} version
+ */
+function explain(name, version) {
+  const file = process.argv[1] ?? "FILE";
   return (
-    `${name} is an extension: a host starts it and talks with it over pipes. Try\n` +
-    `  hilt --ext ${file}\n` +
-    `  hilt ext call ${file} TOOL '{"argument": "value"}'\n`
+    `${name} ${version} is an extension: a program that a coding agent starts and talks to. To try it:\n` +
+    `  hilt --ext ${file}             start the agent with it\n` +
+    `  hilt ext call ${file} TOOL '{}'   call one of its tools\n`
   );
 }
 

@@ -5,7 +5,7 @@ import { Call, callTool } from "./calls.js";
 import { amended, contentOf, inDetails, Intercepted, judged, strange } from "./interception.js";
 import { checked } from "./schema.js";
 import { framedEvent, rawEvent, Unifier } from "./events.js";
-import { encoded, TooLong } from "./encoding.js";
+import { encoded } from "./encoding.js";
 import { BAD_PARAMS, FAILED, given, isObject, UNKNOWN_METHOD } from "./protocol.js";
 import { Panel } from "./panel.js";
 import { Reply, Request } from "./provider.js";
@@ -57,14 +57,13 @@ export class Answering {
     try {
       if (!Object.hasOwn(this.methods, asked.method))
         throw new Refusal(UNKNOWN_METHOD, `method not found: ${asked.method}`);
-      if (!isObject(asked.params)) throw new Refusal(BAD_PARAMS, `${asked.method}: params are no object`);
+      if (!isObject(asked.params)) throw new Refusal(BAD_PARAMS, `${asked.method}: params must be an object`);
       const message = dialect.answer(asked, await this.methods[asked.method](asked.params, signal, asked));
       encoded(message);
       return message;
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof values.ToolError)) this.session.failed(asked.method, error);
-      const plain = error instanceof Refusal || error instanceof TooLong;
-      const words = (plain ? error.message : values.wordsOf(error)).slice(0, WORDS_LIMIT);
+      const words = (error instanceof Refusal ? error.message : values.wordsOf(error)).slice(0, WORDS_LIMIT);
       if (asked.method === "tool/execute" && !(error instanceof Refusal)) {
         return dialect.answer(asked, new values.Result({ text: words, isError: true }));
       }
@@ -135,12 +134,14 @@ export class Answering {
     const framed = session.dialect.name === "frames";
     if (framed) return this.action(value);
     const { extension } = session;
+    if (value === "") return asked.method === "shortcut/handle" ? { action: null } : {};
     if (typeof value === "string") extension.show(value);
     else if (value instanceof values.Insert) extension.setInput(value.text);
     else if (value instanceof values.Prompt) extension.submit(value.text);
     else if (value instanceof values.ToolPrompt) {
       const result = await callTool(session, value.tool, value.args, "", {});
-      extension.submit(`${value.prompt}\n\n${value.tool}:\n${result.text}`);
+      const head = `${value.tool} ${result.isError ? "failed" : "returned"}:\n`;
+      extension.submit([value.prompt.trim(), head + result.text].filter(Boolean).join("\n\n"));
     } else if (value instanceof Panel) this.openPanel(value);
     else if (value !== undefined && value !== null) throw strange(value);
     return asked.method === "shortcut/handle" ? { action: null } : {};
@@ -166,12 +167,8 @@ export class Answering {
   /** @param {Panel} panel */
   openPanel(panel) {
     const { session } = this;
-    if (session.dialect.name === "jsonrpc" && !session.offers("panels")) {
-      const { title, lines, footer } = panel.look();
-      return session.tell("showMessage", { text: [title, ...lines, footer].filter(Boolean).join("\n") });
-    }
-    session.must("open_panel");
-    session.tell("panel/open", this.bind(panel));
+    if (session.offers("open_panel")) session.tell("panel/open", this.bind(panel));
+    else session.extension.show(panel.inWords());
   }
 
   /** @param {Panel} panel */
@@ -290,25 +287,21 @@ export class Answering {
     const events = [raw, ...this.unifier.events(raw.name, isObject(data) ? data : {})];
     /** @type {unknown[]} */
     const errors = [];
-    /** @type {unknown[]} */
-    const actions = [];
-    await this.inTurn(() => this.tellHandlers(events, errors, actions));
+    await this.inTurn(() => this.tellHandlers(events, errors));
     if (errors.length) throw errors[0];
-    return { action: actions[0] ?? null };
+    return { action: null };
   }
 
   /**
    * @param {import("./events.js").Event[]} events
    * @param {unknown[]} errors
-   * @param {unknown[]} [actions] what handlers of the jsonrpc dialect's events want done; one of them is
    */
-  async tellHandlers(events, errors, actions = []) {
+  async tellHandlers(events, errors) {
     for (const event of events) {
       for (const one of [...this.registry.handlers]) {
         if (one.event !== event.name && !(one.event === "*" && isRaw(event.name))) continue;
         try {
-          const said = await one.handler(event);
-          if (isRaw(event.name) && isObject(said)) actions.push(said);
+          await one.handler(event);
         } catch (error) {
           errors.push(error);
         }
@@ -334,11 +327,7 @@ export class Answering {
   async hooks({ message }) {
     const said = [];
     for (const { run } of byPriority(this.registry.hooks)) {
-      try {
-        said.push(await run(String(message ?? "")));
-      } catch (error) {
-        this.session.failed("a message hook", error);
-      }
+      said.push(await run(String(message ?? "")));
     }
     const injection = said.filter(Boolean).join("\n");
     return injection ? { injection } : {};
@@ -376,7 +365,7 @@ export class Answering {
     const api = request.model.api ?? request.model.provider ?? "";
     const all = [...this.registry.providers.values()];
     const provider = this.registry.providers.get(api) ?? (all.length === 1 ? all[0] : undefined);
-    if (provider === undefined) throw new Refusal(BAD_PARAMS, `no provider of the api ${api}`);
+    if (provider === undefined) throw new Refusal(BAD_PARAMS, `unknown API: ${api}`);
     const reply = new Reply(params.requestId, signal, async (delta) => {
       if (!signal.aborted) session.tell("provider/delta", delta);
       await session.wire.room();
@@ -441,7 +430,7 @@ export class Answering {
     panel.turn = panel.turn.then(() =>
       this.session.guarded(`the panel ${panel.title || panel.id}`, async () => {
         await happen(panel);
-        panel.draw(false);
+        panel.update();
       }),
     );
   }

@@ -328,7 +328,9 @@ export class Host {
     return {
       id,
       unsubscribe: async () => {
-        this.#session().must("unsubscribe");
+        // Where the host cannot end it, what comes is dropped.
+        this.#subscriptions.set(id, () => undefined);
+        if (!this.#session().offers("unsubscribe")) return;
         this.#subscriptions.delete(id);
         await this.request("host/unsubscribe", { subscriptionId: id });
       },

@@ -15,7 +15,7 @@ export declare class Panel {
   onResize(width: number, height: number): unknown;
   /** The user closed it. */
   onClose(): unknown;
-  /** Draws it anew. Does nothing while it is not open. */
+  /** Draws it anew, if that changes anything. Does nothing while it is not open. */
   update(): void;
   /** Closes it. Does nothing while it is not open. */
   close(): void;
@@ -28,7 +28,7 @@ export declare class Panel {
   /** @internal */
   look(): Look;
   /** @internal */
-  draw(asked: boolean): void;
+  inWords(): string;
 }
 
 /** @internal */

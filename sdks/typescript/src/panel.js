@@ -57,9 +57,14 @@ export class Panel {
     return undefined;
   }
 
-  /** Draws it anew. Does nothing while it is not open. */
+  /** Draws it anew, if that changes anything. Does nothing while it is not open. */
   update() {
-    this.draw(true);
+    if (this.screen === undefined) return;
+    const look = this.look();
+    const drawn = JSON.stringify(look);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    this.screen.draw(look);
   }
 
   /** Closes it. Does nothing while it is not open. */
@@ -76,16 +81,9 @@ export class Panel {
     return { panel_id: this.id, title: this.title, lines, footer: this.footer };
   }
 
-  /**
-   * Draws what has changed, or all of it when it was asked for.
-   * @param {boolean} asked
-   */
-  draw(asked) {
-    if (this.screen === undefined) return;
-    const look = this.look();
-    const drawn = JSON.stringify(look);
-    if (!asked && drawn === this.drawn) return;
-    this.drawn = drawn;
-    this.screen.draw(look);
+  /** For where it cannot be opened. */
+  inWords() {
+    const { title, lines, footer } = this.look();
+    return [title, ...lines, footer].join("\n").replace(/^\n+|\n+$/g, "");
   }
 }

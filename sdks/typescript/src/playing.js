@@ -170,7 +170,8 @@ export class Playing {
     else if (method === "clear_notes") this.notes = [];
     else if (method === "showMessage") this.shown.push(params.text);
     else if (method === "sendMessage") this.submitted.push(params.content);
-    else if (method === "log") this.log.push(`${params.level}: ${params.message}`);
+    else if (method === "log")
+      this.log.push(params.level === "info" ? params.message : `${params.level}: ${params.message}`);
     else if (method === "tool/progress")
       this.progress.set(params.callId, [...(this.progress.get(params.callId) ?? []), params.text]);
     else if (method === "panel/close") this.panels.delete(params.panel_id);
@@ -179,7 +180,8 @@ export class Playing {
 
   /** @param {any} look */
   drawn({ panel_id: id, title = "", lines = [], footer = "" }) {
-    this.panels.set(id, { id, title, lines, footer, text: lines.join("\n") });
+    const panel = this.panels.get(id) ?? { id };
+    this.panels.set(id, Object.assign(panel, { title, lines, footer, text: lines.join("\n") }));
     return this.panels.get(id);
   }
 

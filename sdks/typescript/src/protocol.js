@@ -285,14 +285,10 @@ function framedResult(result) {
   const content = result.content.map((block) =>
     block.type === "image" ? { type: "image", mime_type: block.mime, data: block.data } : block,
   );
-  if (code) {
-    const first = content.findIndex((block) => block.type === "text");
-    const text = `[error:${code}] ${first < 0 ? "" : content.splice(first, 1)[0].text}`.trimEnd();
-    content.splice(Math.max(first, 0), 0, { type: "text", text });
-  }
-  if (hint) content.push({ type: "text", text: `hint: ${hint}` });
+  const words = `${code ? `[error:${code}] ` : ""}${result.text}${hint ? `\nhint: ${hint}` : ""}`;
+  const pictures = content.filter((block) => block.type !== "text");
   return {
-    content,
+    content: code || hint ? [{ type: "text", text: words }, ...pictures] : content,
     ...present({ is_error: isError || Boolean(code), activate_tools: activate }),
     ...given({ structured_content: structured }),
   };

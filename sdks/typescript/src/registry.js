@@ -68,7 +68,8 @@ export class Registry {
    */
   missing(greeting, features = this.uses.keys()) {
     const words = [];
-    for (const feature of features) {
+    const used = new Set(features);
+    for (const feature of Object.keys(FEATURES).filter((one) => used.has(one))) {
       const labels = [...(this.uses.get(feature) ?? [])];
       if (!offered(feature, greeting)) words.push(spoken(feature, labels));
       else if (feature.endsWith("events") && greeting.host.dialect === "jsonrpc") {

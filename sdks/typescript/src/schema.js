@@ -3,6 +3,9 @@
 
 import { ToolError } from "./values.js";
 
+/** Characters of a value that does not fit. */
+const SHOWN = 80;
+
 /** A schema under construction. Each method gives a new one. */
 export class Schema {
   /**
@@ -129,19 +132,19 @@ function fitted(schema, value, path) {
   if (schema.enum && !schema.enum.some((/** @type {unknown} */ one) => same(one, value))) {
     throw unfit(
       path,
-      `one of ${schema.enum.map((/** @type {unknown} */ one) => JSON.stringify(one)).join(", ")}`,
+      `be one of ${schema.enum.map((/** @type {unknown} */ one) => JSON.stringify(one)).join(", ")}`,
       value,
     );
   }
-  if ("const" in schema && !same(schema.const, value)) throw unfit(path, JSON.stringify(schema.const), value);
+  if ("const" in schema && !same(schema.const, value)) throw unfit(path, `be ${JSON.stringify(schema.const)}`, value);
   if (schema.type !== undefined) {
     const types = [schema.type].flat();
-    if (!types.some((type) => isOf(type, value))) throw unfit(path, types.map(named).join(" or "), value);
+    if (!types.some((type) => isOf(type, value))) throw unfit(path, `be ${types.map(named).join(" or ")}`, value);
   }
-  if (typeof value === "number") checkSize(schema.minimum, schema.maximum, value, path, "");
-  if (typeof value === "string") checkSize(schema.minLength, schema.maxLength, value.length, path, " characters");
+  if (typeof value === "number") checkSize(schema.minimum, schema.maximum, value, path, "be", "");
+  if (typeof value === "string") checkSize(schema.minLength, schema.maxLength, [...value].length, path, "have", " characters");
   if (Array.isArray(value)) {
-    checkSize(schema.minItems, schema.maxItems, value.length, path, " members");
+    checkSize(schema.minItems, schema.maxItems, value.length, path, "have", " members");
     return schema.items ? value.map((one, at) => fitted(schema.items, one, `${path}[${at}]`)) : value;
   }
   return isOf("object", value) ? members(schema, value, path) : value;
@@ -157,20 +160,38 @@ function members(schema, value, path) {
   const whole = {};
   const properties = schema.properties ?? {};
   const at = (/** @type {string} */ name) => (path ? `${path}.${name}` : name);
-  for (const [name, one] of Object.entries(value)) {
-    if (Object.hasOwn(properties, name)) whole[name] = fitted(properties[name], one, at(name));
-    else if (schema.additionalProperties === false) {
-      const known = Object.keys(properties).join(", ") || "none";
-      throw new ToolError(`${at(name)}: there is no such argument (known: ${known})`);
-    } else whole[name] = fitted(schema.additionalProperties ?? {}, one, at(name));
-  }
+  const required = new Set(schema.required ?? []);
   for (const [name, one] of Object.entries(properties)) {
-    if (!Object.hasOwn(whole, name) && one?.default !== undefined) whole[name] = structuredClone(one.default);
+    const there = Object.hasOwn(value, name) && !(value[name] === null && !required.has(name) && isLeftOut(one));
+    if (there) whole[name] = fitted(one, value[name], at(name));
+    else if (one?.default !== undefined) whole[name] = structuredClone(one.default);
+    else if (required.has(name)) throw new ToolError(`${at(name)} is missing`);
   }
-  for (const name of schema.required ?? []) {
-    if (!Object.hasOwn(whole, name)) throw new ToolError(`${at(name)}: it is required, and missing`);
+  for (const name of required) {
+    if (!Object.hasOwn(whole, name) && !Object.hasOwn(value, name)) throw new ToolError(`${at(name)} is missing`);
+  }
+  for (const [name, one] of Object.entries(value)) {
+    if (Object.hasOwn(properties, name)) continue;
+    if (schema.additionalProperties === false) {
+      const known = Object.keys(properties).toSorted().join(", ") || "none";
+      throw new ToolError(`there is no argument ${at(name)}; there are ${known}`);
+    }
+    whole[name] = fitted(schema.additionalProperties ?? {}, one, at(name));
   }
   return whole;
+}
+
+/**
+ * Whether a null where one may be left out means just that, as models have it, and is no value.
+ * @param {any} schema
+ */
+function isLeftOut(schema) {
+  try {
+    fitted(schema, null, "");
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /**
@@ -215,11 +236,12 @@ function isOf(type, value) {
  * @param {number | undefined} most
  * @param {number} size
  * @param {string} path
+ * @param {string} verb
  * @param {string} unit
  */
-function checkSize(least, most, size, path, unit) {
-  if (least !== undefined && size < least) throw unfit(path, `at least ${least}${unit}`, size);
-  if (most !== undefined && size > most) throw unfit(path, `at most ${most}${unit}`, size);
+function checkSize(least, most, size, path, verb, unit) {
+  if (least !== undefined && size < least) throw unfit(path, `${verb} at least ${least}${unit}`, size);
+  if (most !== undefined && size > most) throw unfit(path, `${verb} at most ${most}${unit}`, size);
 }
 
 /**
@@ -228,10 +250,9 @@ function checkSize(least, most, size, path, unit) {
  * @param {unknown} value
  */
 function unfit(path, expected, value) {
-  const got = JSON.stringify(value) ?? String(value);
-  return new ToolError(
-    `${path || "arguments"}: expected ${expected}, got ${got.length > 60 ? `${got.slice(0, 60)}…` : got}`,
-  );
+  const got = [...(JSON.stringify(value) ?? String(value))];
+  const shown = got.length > SHOWN ? `${got.slice(0, SHOWN).join("")}…` : got.join("");
+  return new ToolError(`${path || "the arguments"} must ${expected}, not ${shown}`);
 }
 
 /** @param {string} type */

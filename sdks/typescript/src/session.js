@@ -13,6 +13,10 @@ const HOST_TIMEOUT = 310_000;
 /** Requests that wait for a person, or for the model. */
 const PATIENT = new Set(["host/showPicker", "host/askUser", "host/waitForIdle"]);
 
+/** What services belong to, when it is not all of them.
+ * @type {Record<string, string>} */
+const NEEDED = { "host/executeTool": "call_tool", "host/publish": "bus", "host/subscribe": "bus" };
+
 export class Session {
   /**
    * @param {import("./extension.js").Extension} extension
@@ -55,7 +59,7 @@ export class Session {
   start() {
     this.wire.listen({
       line: (line) => this.hear(line),
-      tooLong: (bytes) => this.complain("long", `a line of ${bytes} bytes was too long, and ignored`),
+      tooLong: () => this.complain("long", "a line of the host is too long, and was left out"),
       ended: () => void this.stop(0),
     });
     const hello = this.dialect.hello(this.extension.name, this.extension.version);
@@ -71,11 +75,9 @@ export class Session {
     try {
       message = JSON.parse(line);
     } catch {
-      return this.complain("json", `a line that is not JSON was ignored: ${line.slice(0, 100)}`);
+      return this.complain("json", "a line of the host is no JSON, and was left out");
     }
-    if (typeof message !== "object" || message === null || Array.isArray(message)) {
-      return this.complain("json", `a line that is no object was ignored: ${line.slice(0, 100)}`);
-    }
+    if (typeof message !== "object" || message === null || Array.isArray(message)) return;
     this.take(this.dialect.read(message));
   }
 
@@ -179,7 +181,7 @@ export class Session {
    */
   async request(method, params, options = {}) {
     await this.opened;
-    this.must(method === "host/executeTool" ? "call_tool" : "services");
+    this.must(NEEDED[method] ?? "services");
     options.signal?.throwIfAborted();
     if (this.stopping) throw new HostError(FAILED, `${method}: the host has gone`);
     this.asked += 1;

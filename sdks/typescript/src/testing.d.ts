@@ -44,6 +44,16 @@ export interface Verdict {
   result?: Result;
 }
 
+/** What a provider answered. */
+export interface StreamAnswer {
+  text: string;
+  thinking: string;
+  /** The tools that it calls. */
+  calls: { name: string; args: any }[];
+  /** The whole, as the host gets it. */
+  message: any;
+}
+
 export interface PanelLook {
   id: string;
   title: string;
@@ -82,11 +92,11 @@ export declare class TestHost extends Playing {
   /** What input transformers make of what the user types; null when it was dealt with. */
   transform(input: string): Promise<string | null>;
   compact(messages: any[]): Promise<any[]>;
-  /** Asks a model of the extension's, and gives its message. */
+  /** Asks a provider: the first, and its first model, if none is named. */
   stream(
     prompt: string | any[],
     more?: { api?: string; model?: string; system?: string; tools?: any[]; options?: any },
-  ): Promise<any>;
+  ): Promise<StreamAnswer>;
   /** Ends it as a host would, and gives its exit code. */
   close(): Promise<number>;
   /** @internal */

@@ -246,7 +246,7 @@ export class TestHost extends Playing {
   async emit(event, members = {}) {
     if (event.startsWith("Event")) await this.method("event/dispatch", { type: event, data: members });
     else if (this.framed) this.send({ type: "event", event, ...snaked(members) });
-    else throw new Error(`${event} is an event of the frames dialect; in the other one emit EventTurnEnd and so on`);
+    else await this.method("event/dispatch", counterpart(event, members));
     await bounded(this.session.answering.events, `a handler of ${event} did not return`);
   }
 
@@ -316,15 +316,17 @@ export class TestHost extends Playing {
   }
 
   /**
-   * Asks a model of the extension's.
+   * Asks a provider: the first, and its first model, if none is named.
    *
    * @param {string | any[]} prompt
    * @param {{ api?: string, model?: string, system?: string, tools?: any[], options?: any }} [more]
    */
   async stream(prompt, more = {}) {
-    const api = more.api ?? this.registered.provider?.[0]?.api ?? "";
+    const providers = this.registered.provider ?? [];
+    const provider = providers.find((one) => one.api === more.api) ?? providers[0] ?? {};
+    const api = more.api ?? provider.api ?? "";
     const messages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
-    const id = more.model ?? this.registered.provider?.[0]?.models?.[0]?.id ?? "model";
+    const id = more.model ?? provider.models?.[0]?.id ?? "";
     const model = { id, name: id, api, provider: api };
     const { system = "", tools = [], options = {} } = more;
     const { message } = await this.method("provider/stream", {
@@ -335,7 +337,7 @@ export class TestHost extends Playing {
       tools,
       options,
     });
-    return message;
+    return answerOf(message);
   }
 
   /** Ends it as a host would, and gives its exit code. */
@@ -344,6 +346,46 @@ export class TestHost extends Playing {
     this.wire.listener?.ended();
     return bounded(this.session.done, "it did not end");
   }
+}
+
+/**
+ * @param {any} message
+ * @returns {import("./testing.js").StreamAnswer}
+ */
+function answerOf(message) {
+  const parts = message.content ?? [];
+  const joined = (/** @type {string} */ kind) =>
+    parts.map((/** @type {any} */ part) => part[kind] ?? "").join("");
+  const calls = parts.filter((/** @type {any} */ part) => part.arguments !== undefined);
+  return {
+    text: joined("text"),
+    thinking: joined("thinking"),
+    calls: calls.map((/** @type {any} */ part) => ({ name: part.name, args: part.arguments })),
+    message,
+  };
+}
+
+/**
+ * An event as the jsonrpc dialect tells it.
+ *
+ * @param {string} event
+ * @param {Record<string, any>} members
+ */
+function counterpart(event, members) {
+  const called = { ToolCallID: members.toolId ?? "call_1", ToolName: members.toolName ?? "" };
+  const stop = { end: "stop", tool_use: "toolUse" }[/** @type {"end"} */ (members.stop ?? "end")] ?? members.stop;
+  /** @type {Record<string, [string, Record<string, any>]>} */
+  const told = {
+    turn_start: ["EventTurnStart", {}],
+    turn_end: ["EventTurnEnd", { Assistant: { stopReason: stop, error: members.error } }],
+    assistant_message: ["EventStreamDone", { Message: { content: [{ type: "text", text: members.text ?? "" }] } }],
+    user_prompt_submit: ["EventMessagePre", { Content: members.text ?? "" }],
+    post_compact: ["EventCompact", { After: members.messageCount, TokensAtCompact: members.tokenEstimate }],
+    tool_call: ["EventToolStart", { ...called, Args: members.toolArgs }],
+    tool_result: ["EventToolEnd", { ...called, Result: members.result, IsError: members.result?.isError ?? false }],
+  };
+  if (told[event] === undefined) throw new Error(`there is no ${event} in the jsonrpc dialect`);
+  return { type: told[event][0], data: told[event][1] };
 }
 
 /**

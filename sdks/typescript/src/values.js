@@ -1,7 +1,7 @@
 // What handlers give back, and what they throw. Plain values: how each is said on the wire is protocol.js's affair.
 
 import { readFileSync } from "node:fs";
-import { jsonOf } from "./encoding.js";
+import { jsonOf, TooLong, Unwritable } from "./encoding.js";
 
 /** A tool's result, when a text alone does not say it. */
 export class Result {
@@ -173,14 +173,16 @@ export function failureOf(error) {
   return new Result({ text: wordsOf(error), isError: true, code, hint });
 }
 
+/** Those whose message says it all. */
+const PLAIN = [ToolError, NotOffered, HostError, TooLong, Unwritable];
+
 /**
  * One line about something thrown, for whoever asked.
  *
  * @param {unknown} error
  */
 export function wordsOf(error) {
-  if (error instanceof ToolError || error instanceof NotOffered || error instanceof HostError)
-    return error.message.toWellFormed();
+  if (error instanceof Error && PLAIN.some((kind) => error instanceof kind)) return error.message.toWellFormed();
   const words = error instanceof Error ? `${error.name || "Error"}: ${error.message}` : `Error: ${String(error)}`;
   return words.split(/\s+/).join(" ").trim().toWellFormed();
 }

@@ -102,13 +102,14 @@ export class Player {
   }
 
   rest() {
-    return this.steps.slice(this.ready() + 1);
+    return this.steps.slice(this.ready() + 1).filter(({ host }) => host?.type !== "hello_ack");
   }
 
   async handshake() {
     const before = this.steps.slice(0, this.ready() + 1);
     const hello = before.find(({ ext }) => ext?.type === "hello")?.ext;
-    const greeting = before.find(({ host }) => host)?.host;
+    // One that says all at once is greeted all the same before it is ready.
+    const greeting = (before.find(({ host }) => host) ?? this.steps.find(({ host }) => host))?.host;
     if (hello) {
       const { capabilities } = await this.match({ ...hello, capabilities: "$any" });
       const lacking = (hello.capabilities ?? []).filter((one) => !capabilities.includes(one));
@@ -397,7 +398,12 @@ export class Player {
     const result = this.framed && pattern.type !== "ext_response" ? pattern : pattern.result;
     this.open.delete(filled(pattern.id, this.variables));
     if (pattern.error && pattern.type !== "command_response") {
-      asked.reject(new ToolError(pattern.error.message));
+      const { message } = pattern.error;
+      asked.reject(new ToolError(message));
+      if (method === "tool/execute") {
+        // A tool that fails has a result all the same.
+        return { jsonrpc: "2.0", id: pattern.id, result: { content: [{ type: "text", text: message }], isError: true } };
+      }
       return method.startsWith("interceptor/") ? refusal(method, pattern) : pattern;
     }
     if (method === "tool/execute") return this.answerTool(asked, result, pattern);
@@ -441,11 +447,11 @@ export class Player {
     return action ? pattern : { ...pattern, action: "$any" };
   }
 
-  /** A handler of an event returns its action; of a shortcut it is a call of the SDK before the answer. */
+  /** An action is a call of the SDK before the answer. */
   async answerAction(asked, result, pattern) {
     const { action } = result;
-    if (!action || asked.method === "event/dispatch") {
-      asked.resolve(action);
+    if (!action) {
+      asked.resolve();
       return pattern;
     }
     await this.match(await this.tell(action.type, action.payload, this.said(action.type, action.payload)));

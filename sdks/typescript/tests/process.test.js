@@ -2,7 +2,11 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { ACK, Process } from "./process.js";
 
 const call = (name, args = {}) => ({ type: "tool_call", name, args });
@@ -64,14 +68,14 @@ test("questions are answered side by side, whatever else goes wrong in the proce
     error: "unknown command: nobody",
   });
   assert.equal((await ext.ask("d", { type: "ext_request", method: "no/thing", params: {} })).error.code, -32601);
-  assert.match(textOf(await ext.ask("e", call("echo", { text: 7 }))), /^text: expected a string, got 7$/);
-  assert.equal(textOf(await ext.ask("f", call("fail"))), "[error:NO_CITY] no such city");
+  assert.match(textOf(await ext.ask("e", call("echo", { text: 7 }))), /^text must be a string, not 7$/);
+  assert.equal(textOf(await ext.ask("f", call("fail"))), "[error:NO_CITY] no such city\nhint: try Rome");
   ext.send({ type: "tool_cancel", id: "s" });
   assert.equal((await ext.next(({ type }) => type === "notify")).message, "told");
   assert.equal(textOf(await ext.next(({ id }) => id === "s")), "stopped");
   ext.input.end();
   assert.equal(await ext.end(), 0);
-  for (const said of ["not JSON", "nobody waits for this", "nor for this", /a line of 4194\d+ bytes was too long/])
+  for (const said of ["is no JSON, and was left out", "nobody waits for this", "nor for this", "is too long, and was left out"])
     assert.match(ext.log, new RegExp(said));
 });
 
@@ -111,4 +115,16 @@ test("it ends within a moment on shutdown, at the end of its input and on SIGTER
       assert.match(ext.log, /goodbye/);
     }),
   );
+});
+
+test("an extension runs where it is the program, through a link as well, and not where it is imported", () => {
+  const file = join(import.meta.dirname, "extensions", "main.mjs");
+  const place = mkdtempSync(join(tmpdir(), "hilt-main-"));
+  const link = join(place, "linked.mjs");
+  symlinkSync(file, link);
+  const ran = (...args) => execFileSync(process.execPath, args, { input: "", encoding: "utf8", timeout: 10_000 });
+  for (const path of [file, link]) assert.equal(JSON.parse(ran(path).split("\n")[0]).type, "hello");
+  const imports = `const { ext } = await import(${JSON.stringify(pathToFileURL(file).href)}); console.log(ext.name)`;
+  assert.equal(ran("--input-type=module", "-e", imports), "main\n");
+  rmSync(place, { recursive: true });
 });

@@ -12,11 +12,14 @@ from hilt_sdk.values import RegistrationError, ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     Convert = Callable[[Any, str], Any]
     """From a JSON value and its place to a value of the type. Raises `BadArgument`."""
+
+_SHOWN = 80
+"""Characters of a value that does not fit."""
 
 
 class BadArgument(ToolError):
@@ -65,26 +68,34 @@ def _plain_type(annotation: Any) -> bool:
     return True
 
 
-def json_kind(value: Any) -> str:
-    """What JSON calls it."""
-    if value is None:
-        return "null"
-    names = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(value), type(value).__name__)
+def unfit(place: str, expected: str, value: Any) -> BadArgument:
+    """What was expected there, in the words of JSON Schema, and what came."""
+    from hilt_sdk.transport import encoded_text
+
+    got = encoded_text(value)
+    return BadArgument(f"{place} must be {expected}, not {got if len(got) <= _SHOWN else got[:_SHOWN] + '…'}")
+
+
+def no_such(place: str, known: Iterable[str]) -> BadArgument:
+    return BadArgument(f"there is no argument {place}; there are {', '.join(sorted(known)) or 'none'}")
+
+
+def left_out(convert: Convert | None, place: str) -> bool:
+    """Whether a null where one may be left out means just that, as models have it, and is no value."""
+    if convert is None:
+        return False
+    try:
+        convert(None, place)
+    except BadArgument:
+        return True
+    return False
 
 
 def _exactly(kind: type, words: str) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if type(value) is kind:
             return value
-        raise BadArgument(f"{place} must be {words}, not {json_kind(value)}")
+        raise unfit(place, words, value)
 
     return convert
 
@@ -94,7 +105,7 @@ def _integer(value: Any, place: str) -> int:
         return value
     if type(value) is float and value.is_integer():
         return int(value)
-    raise BadArgument(f"{place} must be a whole number, not {json_kind(value) if type(value) is not float else value}")
+    raise unfit(place, "an integer", value)
 
 
 def _number(value: Any, place: str) -> float:
@@ -102,16 +113,16 @@ def _number(value: Any, place: str) -> float:
         return value
     if type(value) is int:
         return float(value)
-    raise BadArgument(f"{place} must be a number, not {json_kind(value)}")
+    raise unfit(place, "a number", value)
 
 
 _SCALARS: dict[Any, Form] = {
-    str: Form({"type": "string"}, _exactly(str, "a text")),
+    str: Form({"type": "string"}, _exactly(str, "a string")),
     int: Form({"type": "integer"}, _integer),
     float: Form({"type": "number"}, _number),
-    bool: Form({"type": "boolean"}, _exactly(bool, "true or false")),
+    bool: Form({"type": "boolean"}, _exactly(bool, "a boolean")),
     dict: Form({"type": "object"}, _exactly(dict, "an object")),
-    list: Form({"type": "array"}, _exactly(list, "a list")),
+    list: Form({"type": "array"}, _exactly(list, "an array")),
 }
 
 
@@ -143,7 +154,7 @@ def _list(member: Any, made: Any) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not list:
-            raise BadArgument(f"{place} must be a list, not {json_kind(value)}")
+            raise unfit(place, "an array", value)
         if form.convert is not None:
             value = [form.convert(one, f"{place}[{number}]") for number, one in enumerate(value)]
         return value if made is None else made(value)
@@ -161,7 +172,7 @@ def _tuple(args: tuple[Any, ...]) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not list or len(value) != len(forms):
-            raise BadArgument(f"{place} must be a list of {len(forms)}")
+            raise unfit(place, f"an array of {len(forms)}", value)
         return tuple(
             one if form.convert is None else form.convert(one, f"{place}[{number}]")
             for number, (one, form) in enumerate(zip(value, forms))
@@ -186,7 +197,7 @@ def _mapping(args: tuple[Any, ...]) -> Form:
 
     def convert(value: Any, place: str) -> Any:
         if type(value) is not dict:
-            raise BadArgument(f"{place} must be an object, not {json_kind(value)}")
+            raise unfit(place, "an object", value)
         if form.convert is None:
             return value
         return {key: form.convert(one, f"{place}.{key}") for key, one in value.items()}
@@ -229,7 +240,9 @@ def _choice(choices: list[Any], values: dict[Any, Any]) -> Form:
         for choice in choices:
             if type(choice) is type(value) and choice == value:
                 return values[choice]
-        raise BadArgument(f"{place} must be one of {', '.join(map(str, choices))}")
+        from hilt_sdk.transport import encoded_text
+
+        raise unfit(place, f"one of {', '.join(map(encoded_text, choices))}", value)
 
     schema: dict[str, Any] = {"enum": choices}
     names = {type(choice): _JSON_TYPES.get(type(choice)) for choice in choices}
@@ -300,16 +313,19 @@ def _member(owner: Any, name: str, hint: Any) -> Form:
 def _object(forms: dict[str, Form], required: list[str]) -> Convert:
     def convert(value: Any, place: str) -> Any:
         if type(value) is not dict:
-            raise BadArgument(f"{place} must be an object, not {json_kind(value)}")
+            raise unfit(place, "an object", value)
         made = {}
-        for name, one in value.items():
-            form = forms.get(name)
-            if form is None:
-                raise BadArgument(f"{place} has no member {name}; it has {', '.join(forms)}")
-            made[name] = one if form.convert is None else form.convert(one, f"{place}.{name}")
-        for name in required:
-            if name not in made:
+        for name, form in forms.items():
+            if name in value:
+                one, where = value[name], f"{place}.{name}"
+                if one is None and name not in required and left_out(form.convert, where):
+                    continue
+                made[name] = one if form.convert is None else form.convert(one, where)
+            elif name in required:
                 raise BadArgument(f"{place}.{name} is missing")
+        for name in value:
+            if name not in forms:
+                raise no_such(f"{place}.{name}", forms)
         return made
 
     return convert

@@ -165,17 +165,17 @@ class Frames(Link):
         key, name = frame.get("id"), frame.get("name")
         tool = self.registered.tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            self.send_result(key, Result(f"{self.ext.name} has no tool {name}", is_error=True))
+            self.send_result(key, Result(f"unknown tool: {name}", is_error=True))
             return None
         args = frame.get("args")
         return self.tool_job(key, str(key), tool, {} if args is None else args)
 
     def send_result(self, key: Any, result: Result) -> None:
         frame: Frame = {"type": "tool_result", "id": key, "content": result.content}
-        if result.is_error:
+        if result.failed:
             frame["is_error"] = True
-            if result.code or result.hint:
-                frame["content"] = _worded_result(result)
+        if result.code or result.hint:
+            frame["content"] = _worded_result(result)
         if result.structured is not None:
             frame["structured_content"] = result.structured
         if result.activate:
@@ -213,7 +213,7 @@ class Frames(Link):
         name = frame.get("name")
         command = self.registered.commands.get(name) if isinstance(name, str) else None
         if command is None:
-            self._no_such(frame, f"{self.ext.name} has no command /{name}")
+            self._no_such(frame, f"unknown command: {name}")
             return None
         return self._command_job(frame.get("id"), command, (frame.get("args") or "",))
 
@@ -221,7 +221,7 @@ class Frames(Link):
         name = frame.get("key")
         shortcut = self.registered.shortcuts.get(name) if isinstance(name, str) else None
         if shortcut is None:
-            self._no_such(frame, f"{self.ext.name} has no shortcut {name}")
+            self._no_such(frame, f"unknown shortcut: {name}")
             return None
         return self._command_job(frame.get("id"), shortcut, ())
 
@@ -297,8 +297,10 @@ class Frames(Link):
         return {"id": panel.id, **content}
 
     def open_panel(self, panel: Panel) -> None:
-        self.need("open_panel")
-        self.send({"type": "open_panel", "panel": self.bind_panel(panel)})
+        if self.offers("open_panel"):
+            self.send({"type": "open_panel", "panel": self.bind_panel(panel)})
+        else:
+            self.show_panel(panel)
 
     def render_panel(self, panel: Panel, content: dict[str, Any]) -> None:
         self.send({"type": "panel_render", "panel_id": panel.id, **content})
@@ -345,7 +347,7 @@ class Frames(Link):
         timeout: float | None,
         hear: Callable[[Any], object] | None = None,
     ) -> Any:
-        self.need("services")
+        self.need("bus" if method in ("host/publish", "host/subscribe") else "services")
 
         def send(number: int) -> None:
             self.send({"type": "host_request", "id": str(number), "method": method, "params": params})

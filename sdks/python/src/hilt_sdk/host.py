@@ -18,6 +18,28 @@ if TYPE_CHECKING:
     Object = dict[str, Any]
 
 
+class ChatReply:
+    """What a model said beside the conversation."""
+
+    __slots__ = ("text", "usage")
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.text: str = told.get("text") or ""
+        self.usage: Object = told.get("usage") or {}
+        """Tokens: `input`, `output`."""
+
+
+class AgentReply(ChatReply):
+    """What an agent of its own said, and why it ended before it was done."""
+
+    __slots__ = ("error", "turns")
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        super().__init__(told)
+        self.turns: int = told.get("turns") or 0
+        self.error: str = told.get("error") or ""
+
+
 class HostServices:
     def __init__(self, ext: Extension) -> None:
         self._ext = ext
@@ -39,7 +61,12 @@ class HostServices:
 
     # Tools
 
-    def tools(self, filter: str = "", *, timeout: float | None = None) -> list[Object]:  # noqa: A002  # its name there
+    def list_tools(
+        self,
+        filter: str = "",  # noqa: A002  # its name there
+        *,
+        timeout: float | None = None,
+    ) -> list[Object]:
         """Those there are, with their parameters; `filter` is `all` or `background_safe`."""
         return self._ask("listTools", timeout, filter=filter or None).get("tools") or []
 
@@ -87,13 +114,13 @@ class HostServices:
         model: str = "",
         max_tokens: int = 0,
         timeout: float | None = None,
-    ) -> str:
+    ) -> ChatReply:
         """One answer of a model, beside the conversation."""
         said = [{"role": "user", "content": messages}] if isinstance(messages, str) else [dict(m) for m in messages]
         told = self._ask(
             "chat", timeout, messages=said, system=system or None, model=model or None, maxTokens=max_tokens or None
         )
-        return str(told.get("text") or "")
+        return ChatReply(told)
 
     def agent_run(
         self,
@@ -104,9 +131,9 @@ class HostServices:
         model: str = "",
         max_turns: int = 0,
         timeout: float | None = None,
-    ) -> Object:
-        """An agent of its own: `text`, `turns`, `usage`, and `error` when it ended before it was done."""
-        return self._ask(
+    ) -> AgentReply:
+        """An agent of its own that does a task."""
+        told = self._ask(
             "agent.run",
             timeout,
             task=task,
@@ -115,6 +142,7 @@ class HostServices:
             model=model or None,
             maxTurns=max_turns or None,
         )
+        return AgentReply(told)
 
     def run_background(self, prompt: str, *, timeout: float | None = None) -> None:
         self._ask("runBackground", timeout, prompt=prompt)

@@ -20,13 +20,11 @@ _GUARDED = ("tool_call", "turn_start", "assistant_message")
 class Decision:
     """What came out. The question itself has what was changed."""
 
-    __slots__ = ("block", "changed", "failure", "text")
+    __slots__ = ("block", "changed", "text")
 
     def __init__(self) -> None:
         self.block: Block | None = None
         self.changed = False
-        self.failure: BaseException | None = None
-        """Why it is refused, when an interceptor failed."""
         self.text: str | None = None
         """What takes the place of a result's text, when that is all that was changed."""
 
@@ -46,7 +44,6 @@ def decide(link: Link, interceptors: Sequence[Interceptor], asked: Intercepted) 
         except BaseException as error:  # noqa: BLE001  # a guard that fails is no permission
             log_trouble(error)
             if asked.event in _GUARDED:
-                decision.failure = error
                 decision.block = Block(f"{link.ext.name}'s guard failed: {explained(error)}")
                 return decision
     return decision

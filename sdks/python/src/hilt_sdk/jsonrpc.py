@@ -133,22 +133,22 @@ class JsonRpc(Link):
         params = question.params
         tool = self.registered.tools.get(params.get("name") or "")
         if tool is None:
-            question.fail(INVALID, f"{self.ext.name} has no tool {params.get('name')}")
+            question.fail(INVALID, f"unknown tool: {params.get('name')}")
             return None
         args = params.get("args")
         return self.tool_job(question.key, str(params.get("callId") or ""), tool, {} if args is None else args)
 
     def send_result(self, key: Any, result: Result) -> None:
         told: Message = {"content": [wire_block(block) for block in result.content]}
-        if result.is_error:
+        if result.failed:
             told["isError"] = True
-            if result.code:
-                told["errorCode"] = result.code
-            if result.hint:
-                told["errorHint"] = result.hint
-        self.send({"jsonrpc": "2.0", "id": key, "result": told})
-        for name in result.activate:
+        if result.code:
+            told["errorCode"] = result.code
+        if result.hint:
+            told["errorHint"] = result.hint
+        for name in result.activate:  # before the model reads of them
             self._request_unheard("host/activateTool", {"name": name})
+        self.send({"jsonrpc": "2.0", "id": key, "result": told})
 
     def _request_unheard(self, method: str, params: Message) -> None:
         """A request whose answer nobody waits for."""
@@ -182,7 +182,7 @@ class JsonRpc(Link):
         params = question.params
         command = self.registered.commands.get(params.get("name") or "")
         if command is None:
-            question.fail(INVALID, f"{self.ext.name} has no command /{params.get('name')}")
+            question.fail(INVALID, f"unknown command: {params.get('name')}")
             return None
 
         def answer(value: Any) -> None:
@@ -198,19 +198,12 @@ class JsonRpc(Link):
         params = question.params
         shortcut = self.registered.shortcuts.get(params.get("key") or "")
         if shortcut is None:
-            question.fail(INVALID, f"{self.ext.name} has no shortcut {params.get('key')}")
+            question.fail(INVALID, f"unknown shortcut: {params.get('key')}")
             return None
 
         def answer(value: Any) -> None:
-            if isinstance(value, dict) and "type" in value:  # an action in the dialect's own words
-                question.reply({"action": value})
-            elif isinstance(value, str):
-                question.reply({"action": {"type": "showMessage", "payload": {"text": value}}})
-            elif isinstance(value, Prompt):
-                question.reply({"action": {"type": "sendMessage", "payload": {"content": value.text}}})
-            else:
-                self._do(value)
-                question.reply({"action": None})
+            self._do(value)
+            question.reply({"action": None})
 
         def failed(error: BaseException) -> None:
             question.fail(FAILED, explained(error))
@@ -219,7 +212,7 @@ class JsonRpc(Link):
 
     def _do(self, value: Any) -> None:
         """What a command returned: said by notifications, as its answer has no room for it."""
-        if value is None:
+        if value is None or value == "":
             return
         if isinstance(value, str):
             self.show(value)
@@ -229,7 +222,8 @@ class JsonRpc(Link):
             self.submit(value.text)
         elif isinstance(value, ToolPrompt):
             result = self.call_tool(value.tool, value.args, "", None)
-            self.submit(f"{value.prompt}\n\n{value.tool}: {result.text}".strip())
+            head = f"{value.tool} {'failed' if result.is_error else 'returned'}:\n"
+            self.submit("\n\n".join(filter(None, (value.prompt.strip(), head + result.text))))
         elif hasattr(value, "on_key"):
             self.open_panel(value)
         else:
@@ -240,28 +234,19 @@ class JsonRpc(Link):
     # Panels
 
     def open_panel(self, panel: Panel) -> None:
-        content = panel.bind(self)
-        if self.offers("panels"):
+        if self.offers("open_panel"):
+            content = panel.bind(self)
             self.panels[panel.id] = panel
             self.tell("panel/open", {"panel_id": panel.id, **content})
         else:
-            self._show_panel(content)
+            self.show_panel(panel)
 
     def render_panel(self, panel: Panel, content: dict[str, Any]) -> None:
-        if self.offers("panels"):
-            self.tell("panel/render", {"panel_id": panel.id, **content})
-        else:
-            self._show_panel(content)
+        self.tell("panel/render", {"panel_id": panel.id, **content})
 
     def close_panel(self, panel: Panel) -> None:
         self.forget_panel(panel.id)
-        if self.offers("panels"):
-            self.tell("panel/close", {"panel_id": panel.id})
-
-    def _show_panel(self, content: dict[str, Any]) -> None:
-        """Where there are no panels, what one would show is a message."""
-        self.say_once(f"{self.host} does not offer panels: shown as messages")
-        self.show("\n".join([content.get("title") or "", *content["lines"], content.get("footer") or ""]).strip("\n"))
+        self.tell("panel/close", {"panel_id": panel.id})
 
     # Telling and asking the host
 

@@ -13,8 +13,8 @@ from time import perf_counter
 from hilt_sdk.lanes import Lane, Waiting
 from hilt_sdk.protocol import FEATURES, HostInfo, lacking
 from hilt_sdk.runner import Job, Pace, Runner
-from hilt_sdk.transport import LineTooLong, decoded, encoded, log
-from hilt_sdk.values import HostError, NotConnected, NotOffered, Result, failure, result_of
+from hilt_sdk.transport import decoded, encoded, log
+from hilt_sdk.values import HostError, NotConnected, NotOffered, failure, result_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hilt_sdk.provider import Reply
     from hilt_sdk.registrations import Tool
     from hilt_sdk.transport import Pipes
+    from hilt_sdk.values import Result
 
     Answer = Callable[[Any], None]
     Failed = Callable[[BaseException], None]
@@ -108,9 +109,9 @@ class Link:
     def _line(self, line: bytes) -> Job | None:
         try:
             message = decoded(line)
-        except ValueError as error:
+        except ValueError:
             if line.strip():
-                self.say_once(f"a line of the host is no JSON ({error}) and was left out")
+                self.say_once("a line of the host is no JSON, and was left out")
             return None
         if not isinstance(message, dict):
             return None
@@ -308,10 +309,7 @@ class Link:
         self._send_failure(key, error)
 
     def _send_failure(self, key: Any, error: BaseException) -> None:
-        if isinstance(error, LineTooLong):
-            self.send_result(key, Result(f"the result is too long: {error}", is_error=True))
-        else:
-            self.send_result(key, failure(error))
+        self.send_result(key, failure(error))
 
     def send_result(self, key: Any, result: Result) -> None:
         raise NotImplementedError
@@ -416,6 +414,10 @@ class Link:
         if panel is None:
             return None
         return self.lane(f"panel {panel_id}", lambda: self.attempt(work, panel))
+
+    def show_panel(self, panel: Panel) -> None:
+        """Where a panel cannot be opened, what it would show is a message."""
+        self.show(panel.in_words())
 
     def panel_closed(self, panel_id: Any) -> Job | None:
         job = self.panel_job(panel_id, lambda panel: panel.closed())

@@ -7,7 +7,7 @@ from hilt_sdk.interception import Decision, decide
 from hilt_sdk.link import log_trouble
 from hilt_sdk.protocol import COUNTERPARTS, is_raw, own_block, translated, wire_block
 from hilt_sdk.runner import Job, Pace
-from hilt_sdk.values import Handled, Intercepted, Result, ToolError, explained
+from hilt_sdk.values import Handled, Intercepted, Result, explained
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _on_message(link: Link, question: Question) -> Job | None:
 
     def work() -> Params:
         said = [link.value_of(hook.function, message) for hook in hooks]
-        text = "\n\n".join(one for one in said if one)
+        text = "\n".join(one for one in said if one)
         return {"injection": text} if text else {}
 
     return question.job(work, hooks[0] if hooks else Pace())
@@ -187,7 +187,7 @@ def _transform(link: Link, question: Question) -> Job | None:
 def _compact(link: Link, question: Question) -> Job | None:
     hooks = list(link.registered.compactors.values())
     if not hooks:
-        question.fail(FAILED, f"{link.ext.name} has no compactor")
+        question.fail(INVALID, "there is no compactor")
         return None
     hook = hooks[-1]
     messages = question.params.get("messages") or []
@@ -203,7 +203,7 @@ def _stream(link: Link, question: Question) -> Job | None:
     if entry is None and len(link.registered.providers) == 1:
         entry = next(iter(link.registered.providers.values()))
     if entry is None:
-        question.fail(FAILED, f"{link.ext.name} does not answer for {request.model.get('api')}")
+        question.fail(INVALID, f"unknown API: {request.model.get('api')}")
         return None
     answer = Reply(link, request, params.get("requestId"))
     link.cancellable[question.key] = answer
@@ -290,19 +290,9 @@ def _decided(link: Link, question: Question, about: Intercepted, verdict: Callab
         return None
 
     def work() -> Params:
-        decision = decide(link, interceptors, about)
-        if decision.failure is not None:  # in this dialect an error is a refusal
-            raise _refusal(decision)
-        return verdict(decision)
+        return verdict(decide(link, interceptors, about))
 
     return question.job(work, interceptors[0])
-
-
-def _refusal(decision: Decision) -> ToolError:
-    """In the author's own words, if there are any."""
-    if isinstance(decision.failure, ToolError):
-        return decision.failure
-    return ToolError(decision.block.reason if decision.block else "")
 
 
 def _dispatch(link: Link, question: Question) -> Job | None:
@@ -317,19 +307,20 @@ def _dispatch(link: Link, question: Question) -> Job | None:
 
     def work() -> None:
         try:
-            question.reply({"action": _handle(link, raw, data, step)})
+            _handle(link, raw, data, step)
+            question.reply({"action": None})
         except BaseException as error:  # noqa: BLE001  # whatever it is, the host gets its answer
             question.failed(error)
 
     return link.lane("events", work)
 
 
-def _handle(link: Link, raw: str, data: Params, step: int) -> Any:
-    """Tell each handler; what one of a raw event returns is an action. All are told; then the first failure counts."""
+def _handle(link: Link, raw: str, data: Params, step: int) -> None:
+    """Tell each handler. All are told; then the first failure counts."""
     from hilt_sdk.values import Event
 
     events = link.registered.events
-    action, trouble = None, None
+    trouble = None
     told = [(listener, Event(raw, data)) for name in (raw, "*") for listener in events.get(name, ())]
     for name, counterpart in COUNTERPARTS.items():
         if counterpart == raw and link.dialect == "jsonrpc":
@@ -337,14 +328,11 @@ def _handle(link: Link, raw: str, data: Params, step: int) -> Any:
             told += [(listener, event) for listener in events.get(name, ())]
     for listener, event in told:
         try:
-            said = link.value_of(listener.function, event)
-            if isinstance(said, dict) and "type" in said:
-                action = action or said
+            link.value_of(listener.function, event)
         except BaseException as error:  # noqa: BLE001  # the others are told all the same
             trouble = trouble or error
     if trouble is not None:
         raise trouble
-    return action
 
 
 def _result_blocks(told: Any) -> list[Params]:

@@ -14,8 +14,6 @@ It is drawn anew after each key, if that changed anything, and whenever `update`
 
 from __future__ import annotations
 
-from hilt_sdk.values import NotConnected
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,11 +31,11 @@ class Panel:
     footer = ""
     _link: Link | None = None
     _shown: dict[str, Any] | None = None
-    _width = 0
-    _height = 0
+    _width = 80
+    _height = 24
 
     def render(self, width: int, height: int) -> Sequence[str] | str:  # noqa: ARG002  # for those who extend it
-        """The lines to be shown. The size is 0 until the host has told it."""
+        """The lines to be shown. The size is 80 × 24 until the host has told it."""
         return ()
 
     def on_key(self, key: str, text: str) -> object:
@@ -50,8 +48,10 @@ class Panel:
         """The user has closed it."""
 
     def update(self) -> None:
-        """Draw it anew. Raises `NotConnected` when it is not open."""
-        link = self._open()
+        """Draw it anew, if that changes anything. One that is not open is left alone."""
+        link = self._link
+        if link is None:
+            return
         content = self._content()
         before = self._shown or {}
         if content == before:
@@ -61,10 +61,10 @@ class Panel:
         link.render_panel(self, told)
 
     def close(self) -> None:
-        """Raises `NotConnected` when it is not open."""
-        link = self._open()
-        self._link = None
-        link.close_panel(self)
+        """Close it. One that is not open is left alone."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close_panel(self)
 
     @property
     def is_open(self) -> bool:
@@ -86,28 +86,24 @@ class Panel:
         link = self._link
         if link is not None:
             link.value_of(self.on_key, key, text)
-            self._redraw()
+            self.update()
 
     def resized(self, width: int, height: int) -> None:
         link = self._link
         self._width, self._height = width, height
         if link is not None:
             link.value_of(self.on_resize, width, height)
-            self._redraw()
+            self.update()
 
     def closed(self) -> None:
         link, self._link = self._link, None
         if link is not None:
             link.value_of(self.on_close)
 
-    def _redraw(self) -> None:
-        if self._link is not None:  # it may have closed itself
-            self.update()
-
-    def _open(self) -> Link:
-        if self._link is None:
-            raise NotConnected(f"the panel {self.title or self.id or type(self).__name__} is not open")
-        return self._link
+    def in_words(self) -> str:
+        """For where it cannot be opened."""
+        content = self._content()
+        return "\n".join([content["title"], *content["lines"], content["footer"]]).strip("\n")
 
     def _content(self) -> dict[str, Any]:
         lines = self.render(self._width, self._height)

@@ -118,7 +118,8 @@ def lacking(host: HostInfo, wanted: Iterable[tuple[str, str]]) -> list[str]:
         told = details.setdefault(feature, [])
         if detail and detail not in told:
             told.append(detail)
-    return [FEATURES[feature][0] + (f" ({', '.join(told)})" if told else "") for feature, told in details.items()]
+    found = [(feature, details[feature]) for feature in FEATURES if feature in details]
+    return [FEATURES[feature][0] + (f" ({', '.join(told)})" if told else "") for feature, told in found]
 
 
 # Names

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from hilt_sdk.forms import BadArgument, Form, add_default, form_of, json_kind, resolved
+from hilt_sdk.forms import BadArgument, Form, add_default, form_of, left_out, no_such, resolved, unfit
 from hilt_sdk.values import RegistrationError
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ class Signature:
     def bind(self, args: Any) -> dict[str, Any]:
         """Keyword arguments for the function. Raises `BadArgument`."""
         if not isinstance(args, dict):
-            raise BadArgument(f"the arguments must be an object, not {json_kind(args)}")
+            raise unfit("the arguments", "an object", args)
         bound = {}
         for name, convert, required in self.members:
             value = args.get(name, _MISSING)
@@ -44,18 +44,18 @@ class Signature:
                     raise BadArgument(f"{name} is missing")
             elif convert is None:
                 bound[name] = value
-            else:
+            elif value is not None or required or not left_out(convert, name):
                 bound[name] = convert(value, name)
         if len(bound) < len(args):
             self._others(args, bound)
         return bound
 
     def _others(self, args: dict[str, Any], bound: dict[str, Any]) -> None:
+        known = [member[0] for member in self.members]
         for name, value in args.items():
-            if name not in bound:
+            if name not in known:
                 if not self.open:
-                    known = ", ".join(member[0] for member in self.members) or "nothing"
-                    raise BadArgument(f"there is no argument {name}; it takes {known}")
+                    raise no_such(name, known)
                 bound[name] = value
 
 

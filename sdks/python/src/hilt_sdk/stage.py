@@ -10,7 +10,7 @@ import os
 import time
 from _thread import allocate_lock, start_new_thread
 
-from hilt_sdk.transport import Pipes, decoded, encoded, log
+from hilt_sdk.transport import Pipes, decoded, encoded, log, log_listeners
 from hilt_sdk.values import Result
 
 TYPE_CHECKING = False
@@ -66,15 +66,18 @@ class Called(Result):
 
 
 class Action:
-    """What a command or a shortcut had done. Each is None, or what it was given."""
+    """What a command or a shortcut had done."""
 
     def __init__(self) -> None:
-        self.shown: str | None = None
-        self.inserted: str | None = None
-        self.prompt: str | None = None
-        self.tool: tuple[str, Message] | None = None
+        self.shown = ""
+        self.inserted = ""
+        self.prompt = ""
+        self.tool = ""
+        """That of a prompt with a tool's result, with its `args`."""
+        self.args: Message = {}
         self.panel: ShownPanel | None = None
-        self.error: str | None = None
+        self.error = ""
+        """Why it failed."""
 
 
 class Verdict:
@@ -89,6 +92,19 @@ class Verdict:
         """What is shown, or the text of the result."""
         self.system_prompt: str | None = None
         self.result: Result | None = None
+
+
+class Answer:
+    """What a provider answered."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        """The whole, as the host gets it."""
+        parts = [part for part in message.get("content") or () if isinstance(part, dict)]
+        self.text = "".join(part["text"] for part in parts if "text" in part)
+        self.thinking = "".join(part["thinking"] for part in parts if "thinking" in part)
+        self.calls = [(part["name"], part["arguments"]) for part in parts if "arguments" in part]
+        """Each tool that it calls, with the arguments."""
 
 
 class Note:
@@ -141,13 +157,15 @@ class Stage:
         """What the host replies by method: a value, an exception, or a function of the params."""
         self.notes: list[Note] = []
         self.panels: dict[str, ShownPanel] = {}
-        self.log: list[Message] = []
+        self.said: list[Message] = []
         """Every message of the extension, in order."""
+        self.log: list[str] = []
+        """What it wrote to its log."""
         self.submitted: list[str] = []
         self.shown: list[str] = []
         self.told: list[tuple[str, Message]] = []
         """Other notifications by method, such as `setWidget`."""
-        self.offered: dict[str, list[Message]] = {}
+        self.registered: dict[str, list[Message]] = {}
         """What was registered, by kind."""
         self._patience = patience
         self._count = 0
@@ -163,6 +181,7 @@ class Stage:
     # The life of it
 
     def __enter__(self: Self) -> Self:
+        log_listeners.append(self.log.append)
         to_ext, from_host = os.pipe()
         to_host, from_ext = os.pipe()
         self._pipes = Pipes(to_host, from_host)
@@ -201,6 +220,8 @@ class Stage:
         self._wake()
 
     def _close(self) -> None:
+        if self.log.append in log_listeners:
+            log_listeners.remove(self.log.append)
         if self.ext._link is self._link:
             self.ext._link = None
 
@@ -210,12 +231,12 @@ class Stage:
         else:
             self._greet_in_jsonrpc()
         if self._link.exit_code:
-            self._until(lambda: self.exit_code is not None, "it refused, but did not end")
+            self._until(lambda: self.exit_code is not None and self._ended, "it refused, but did not end")
         else:
             self._until_heard()
 
     def _greet_in_frames(self) -> None:
-        self._until(lambda: any(one.get("type") == "hello" for one in self.log), "it did not say hello")
+        self._until(lambda: any(one.get("type") == "hello" for one in self.said), "it did not say hello")
         ack: Message = {"type": "hello_ack", "protocol_version": 1, "zot_version": "0.1.62"}
         ack |= {"provider": "demo", "model": "demo", "cwd": self.cwd, "extension_dir": os.getcwd()}
         ack["data_dir"] = self.data_dir
@@ -316,7 +337,7 @@ class Stage:
                 break
             message = decoded(line)
             self._hear(message)
-            self.log.append(message)
+            self.said.append(message)
             self._wake()
         self._ended = True
         self._pipes.close()
@@ -339,9 +360,9 @@ class Stage:
         elif kind == "ready":
             self._ready = True
         elif kind in ("register_tool", "register_command"):
-            self.offered.setdefault(str(kind)[9:], []).append(frame)
+            self.registered.setdefault(str(kind)[9:], []).append(frame)
         elif kind == "register":
-            self.offered.setdefault(frame["kind"], []).append(frame)
+            self.registered.setdefault(frame["kind"], []).append(frame)
         elif kind == "notify":
             self.notes.append(Note(frame.get("message") or "", frame.get("level") or "info"))
         elif kind == "clear_notes":
@@ -366,7 +387,7 @@ class Stage:
         if key is not None:
             self._serve(method, params, key)
         elif method.startswith("register/"):
-            self.offered.setdefault(_KINDS.get(method, method[9:]), []).append(params)
+            self.registered.setdefault(_KINDS.get(method, method[9:]), []).append(params)
         elif method == "notify":
             self.notes.append(Note(params.get("message") or "", params.get("level") or "info"))
         elif method == "tool/progress":
@@ -381,6 +402,9 @@ class Stage:
             self.submitted.append(params.get("content") or "")
         elif method == "showMessage":
             self.shown.append(params.get("text") or "")
+        elif method == "log":
+            level, line = params.get("level") or "info", params.get("message") or ""
+            self.log.append(line if level == "info" else f"{level}: {line}")
         else:
             self.told.append((method, params))
 
@@ -396,16 +420,17 @@ class Stage:
             self._open(content, content["panel_id"])
 
     def _shut(self, content: Message) -> None:
-        if content.get("panel_id") in self.panels:
-            self.panels[content["panel_id"]].open = False
+        panel = self.panels.pop(content.get("panel_id") or "", None)
+        if panel is not None:
+            panel.open = False
 
     def _subscribed(self, member: str) -> list[str]:
-        return [name for one in self.log if one.get("type") == "subscribe" for name in one.get(member) or ()]
+        return [name for one in self.said if one.get("type") == "subscribe" for name in one.get(member) or ()]
 
     def _subscriptions(self) -> list[str]:
         """Topics, in the order of their numbers."""
         return [
-            (one.get("params") or {}).get("topic") or "" for one in self.log if one.get("method") == "host/subscribe"
+            (one.get("params") or {}).get("topic") or "" for one in self.said if one.get("method") == "host/subscribe"
         ]
 
     # Serving
@@ -447,7 +472,7 @@ class Stage:
         return {"type": "host_response", "id": key, **outcome}
 
     def _is_request(self, key: Any) -> bool:
-        return any(one.get("type") == "host_request" and one.get("id") == key for one in self.log[-50:])
+        return any(one.get("type") == "host_request" and one.get("id") == key for one in self.said[-50:])
 
 
 _NOTHING: Any = object()

@@ -13,7 +13,7 @@ It speaks the real lines of either dialect over real pipes, and plays hilt, zot 
 from __future__ import annotations
 
 from hilt_sdk.protocol import COUNTERPARTS, own_block
-from hilt_sdk.stage import Action, Called, HostTimeout, Note, ShownPanel, Stage, Verdict
+from hilt_sdk.stage import Action, Answer, Called, HostTimeout, Note, ShownPanel, Stage, Verdict
 from hilt_sdk.values import Result
 
 TYPE_CHECKING = False
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["Action", "Called", "Host", "HostTimeout", "Note", "ShownPanel", "Verdict"]
+__all__ = ["Action", "Answer", "Called", "Host", "HostTimeout", "Note", "ShownPanel", "Verdict"]
 
 
 class Host(Stage):
     """Plays the host for as long as the block.
 
     `answers` says what the host replies: `host.answers["host/chat"] = {"text": "4"}`, or a function of the params.
-    `notes`, `panels`, `shown`, `submitted`, `told` and `offered` have what the extension said, `log` all of it.
+    `notes`, `panels`, `shown`, `submitted`, `told` and `registered` have what the extension said, `said` all of it.
     """
 
     @property
@@ -155,11 +155,11 @@ class Host(Stage):
         members = {"panel_id": _panel_id(panel), "width": width, "height": height}
         self._panel("panel_resize", "panel/resize", members)
 
-    def close(self, panel: ShownPanel | str) -> None:
+    def close_panel(self, panel: ShownPanel | str) -> None:
         """Close a panel as the user does."""
-        shown = self.panels[_panel_id(panel)]
-        shown.open = False
-        self._panel("panel_close", "panel/closed", {"panel_id": shown.id})
+        members = {"panel_id": _panel_id(panel)}
+        self._shut(members)
+        self._panel("panel_close", "panel/closed", members)
 
     def hook(self, message: str) -> str:
         """What message hooks add to it."""
@@ -173,15 +173,19 @@ class Host(Stage):
     def compact(self, messages: Sequence[Message]) -> list[Message]:
         return self._method("compact/execute", {"messages": list(messages)}).get("messages") or []
 
-    def stream(self, text: str, *, api: str = "", model: str = "", **params: Any) -> Message:
-        """Ask a provider: its message. Pieces are in `told`."""
+    def stream(self, prompt: str, *, api: str = "", model: str = "", **params: Any) -> Answer:
+        """Ask a provider; the first of them, and its first model, if none is named. Pieces are in `told`."""
+        entries = self.registered.get("provider") or [{}]
+        entry = next((one for one in entries if one.get("api") == api), entries[0])
+        models = entry.get("models") or [{}]
+        api, model = api or entry.get("api") or "", model or models[0].get("id") or ""
         asked = {"id": model, "name": model, "api": api, "provider": api}
         self._count += 1
         request = {"requestId": self._count, "model": asked, "system": "", "options": {}, "tools": []}
-        request["messages"] = [{"role": "user", "content": text}]
+        request["messages"] = [{"role": "user", "content": prompt}]
         message = self._method("provider/stream", {**request, **params}).get("message")
         assert isinstance(message, dict), message
-        return message
+        return Answer(message)
 
     def publish(self, topic: str, data: Any = None) -> None:
         """Tell all handlers of a topic that it has subscribed to, and wait for them."""
@@ -201,7 +205,7 @@ class Host(Stage):
     def _interceptors(self, method: str, **params: Any) -> list[Message]:
         """The answers of each registered interceptor in order of priority; a refusal ends it."""
         answers = []
-        for one in sorted(self.offered.get("interceptor", ()), key=lambda one: -(one.get("priority") or 0)):
+        for one in sorted(self.registered.get("interceptor", ()), key=lambda one: -(one.get("priority") or 0)):
             try:
                 told = self._method(method, {"name": one["name"], **params})
             except HostTimeout:
@@ -245,21 +249,20 @@ class Host(Stage):
         self._send({**frame, "id": key})
         told = self._answer(key, "the command did not answer")
         action = Action()
-        action.error = told.get("error")
+        action.error = told.get("error") or ""
         if action.error:
             return action
         kind = told.get("action")
-        action.shown, action.inserted = told.get("display"), told.get("insert")
-        action.prompt = told.get("prompt")
-        if kind == "tool_prompt":
-            action.tool = (told.get("tool_name") or "", told.get("tool_args") or {})
+        action.shown, action.inserted = told.get("display") or "", told.get("insert") or ""
+        action.prompt, action.tool = told.get("prompt") or "", told.get("tool_name") or ""
+        action.args = told.get("tool_args") or {}
         if kind == "open_panel":
             action.panel = self._open(told["open_panel"], told["open_panel"]["id"])
         return action
 
     def _did(self, method: str, params: Message) -> Action:
         """In the jsonrpc dialect a command's doings are notifications before its answer."""
-        begun = len(self.log)
+        begun = len(self.said)
         action = Action()
         try:
             told = self._ask(method, params)
@@ -268,16 +271,16 @@ class Host(Stage):
         except AssertionError as error:
             action.error = str(error)
             return action
-        done = [(one["method"], one.get("params") or {}) for one in self.log[begun:] if "method" in one]
+        done = [(one["method"], one.get("params") or {}) for one in self.said[begun:] if "method" in one]
         if told.get("action"):
             done.append((told["action"].get("type"), told["action"].get("payload") or {}))
         for method_, said in done:
             if method_ == "showMessage":
-                action.shown = said.get("text")
+                action.shown = said.get("text") or ""
             elif method_ == "setInputText":
-                action.inserted = said.get("text")
+                action.inserted = said.get("text") or ""
             elif method_ == "sendMessage":
-                action.prompt = said.get("content")
+                action.prompt = said.get("content") or ""
             elif method_ == "panel/open":
                 action.panel = self.panels[said["panel_id"]]
         return action

@@ -10,6 +10,8 @@ import os
 import sys
 from _thread import allocate_lock
 
+from hilt_sdk.values import SdkError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,17 +20,21 @@ if TYPE_CHECKING:
 LINE_LIMIT = 4 * 1024 * 1024
 """A line is shorter than this, its end included."""
 _CHUNK = 65536
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-class LineTooLong(ValueError):
+class LineTooLong(SdkError, ValueError):
     """A line that no host would take."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"{size:,} bytes of JSON are more than a line may have ({LINE_LIMIT:,}); write a file instead")
+        super().__init__(
+            f"{size} bytes are too many for one line, which is shorter than {LINE_LIMIT}; "
+            "write a file and name it instead"
+        )
         self.size = size
 
 
-class Unwritable(ValueError):
+class Unwritable(SdkError, ValueError):
     """A value that JSON has no form for."""
 
 
@@ -46,7 +52,7 @@ def _plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"{kind.__name__} is not JSON")
+    raise TypeError(f"JSON cannot hold a {kind.__name__}")
 
 
 class _Reading:
@@ -114,9 +120,9 @@ def encoded_text(value: Any) -> str:
 
 def _named(value: Any, error: Exception) -> Unwritable:
     if isinstance(error, RecursionError):
-        return Unwritable("this is no JSON: it contains itself, or is nested too deeply")
+        return Unwritable("the value: JSON cannot hold what contains itself, or is nested too deeply")
     place = _unwritable(value, "")
-    return Unwritable(f"{place[0].lstrip('.')}: {place[1]}" if place else f"this is no JSON: {error}")
+    return Unwritable(f"{place[0].lstrip('.')}: {place[1]}" if place else f"the value: JSON cannot hold it: {error}")
 
 
 def _unwritable(value: Any, path: str) -> tuple[str, str] | None:
@@ -125,16 +131,16 @@ def _unwritable(value: Any, path: str) -> tuple[str, str] | None:
         try:
             value.encode()
         except UnicodeEncodeError:
-            return path or "the text", "half a surrogate pair is not text"
+            return path or "the value", "JSON cannot hold half a character (a lone surrogate)"
         return None
     if isinstance(value, float):
-        return None if value - value == 0 else (path or "the value", f"{value} is not JSON")
+        return None if value - value == 0 else (path or "the value", f"JSON cannot hold {_NOT_FINITE[str(value)]}")
     if value is None or isinstance(value, int):
         return None
     if isinstance(value, dict):
         for key, member in value.items():
             if not isinstance(key, (str, int, float)) and key is not None:
-                return path or "the value", f"a {type(key).__name__} cannot be a key of JSON"
+                return path or "the value", f"JSON cannot hold a {type(key).__name__} as a key"
             found = _unwritable(str(key), f"{path}.{key!a}") or _unwritable(member, f"{path}.{key}")
             if found:
                 return found
@@ -180,7 +186,7 @@ class Pipes:
                 del parts[0]
             if len(self._tail) >= LINE_LIMIT:
                 if not self._skipping:
-                    log("a line of the host is too long and was left out")
+                    log("a line of the host is too long, and was left out")
                 self._tail, self._skipping = b"", True
             elif self._skipping:
                 self._tail = b""
@@ -259,8 +265,14 @@ def take_stdio() -> Pipes:
     return Pipes(source, sink)
 
 
+log_listeners: list[Callable[[str], object]] = []
+"""Who else is told what is written to the log: hosts in tests."""
+
+
 def log(text: str) -> None:
     """Write to the extension's log, which is stderr."""
+    for listener in log_listeners:
+        listener(text)
     if sys.stderr is not None:
         try:
             sys.stderr.write(text + "\n")

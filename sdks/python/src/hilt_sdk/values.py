@@ -54,9 +54,9 @@ class ToolError(Exception):
 
 
 def explained(error: BaseException) -> str:
-    """One line for whoever asked: the message of a `ToolError` or `HostError`, of others their kind too."""
-    if isinstance(error, (ToolError, HostError)):
-        return readable(error.message)
+    """One line for whoever asked: the message of a `ToolError` or of the SDK's own, of others their kind too."""
+    if isinstance(error, (ToolError, SdkError)):
+        return readable(str(error))
     text = " ".join(readable(str(error)).split())
     kind = type(error).__name__
     return f"{kind}: {text}" if text else kind
@@ -116,6 +116,10 @@ class Result:
         self.hint = hint
         self.truncated = False
         """Of another tool's result: there was more."""
+
+    @property
+    def failed(self) -> bool:
+        return self.is_error or bool(self.code)
 
     @property
     def text(self) -> str:
