@@ -213,6 +213,8 @@ async def test_whatever_it_is_asked_counts_and_ext_tells_it(tmp_path: Path, dial
         asked = 3 if dialect == "frames" else 4
         assert it.status("t").calls == asked
         shown = await about_extensions(it.session.extensions, "")
-        figures = rf"calls: {asked} \([\d.]+ ms on average, 2\d\d ms at most, waited for [\d.]+ m?s in all\)"
+        worst = round(it.status("t").worst_ms)
+        assert worst >= 200, "it is the slow one"
+        figures = rf"calls: {asked} \([\d.]+ ms on average, {worst} ms at most, waited for [\d.]+ m?s in all\)"
         assert re.search(figures, shown) and "last error" not in shown
         assert re.search(r"about \d+ tokens in every call of the model", shown)
